@@ -1,7 +1,7 @@
 """The array libraries: found by name, by namespace, or by the arrays passed."""
 
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache
 from importlib import import_module, metadata, util
 from typing import Any
 

@@ -6,7 +6,8 @@ from typing import TypeGuard, assert_never
 
 from .dtypes import DType
 from .errors import AxisError, GraphError, TypeInferenceError
-from .nodes import AnyNode, Constant, Hardmax, Input, Max, _set
+from .node import set_field
+from .nodes import AnyNode, Constant, Hardmax, Input, Max
 from .scalars import encode
 from .show import operation_text
 from .types import TensorType, broadcast, equal_shape
@@ -104,7 +105,7 @@ def rule(node: AnyNode, operands: tuple[TensorType, ...], dtype: DType | None = 
 def infer(node: AnyNode) -> None:
     """Fill in the type of `node` and of every node it depends on."""
     for each in topological([node], is_done=lambda each: each._type is not None):
-        _set(each, "_type", rule(each, tuple([operand.type for operand in operands_of(each)])))
+        set_field(each, "_type", rule(each, tuple([operand.type for operand in operands_of(each)])))
 
 
 def solve(order: Sequence[AnyNode], given: Mapping[Input, TensorType] = {}) -> Types:

@@ -1,98 +1,17 @@
 """The nodes of a graph: Input, Constant, Max and Hardmax; a closed set."""
 
 from operator import index
-from typing import Any, Never, NoReturn, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from .dtypes import DType
-from .errors import GraphError, LazyError, TypeInferenceError
+from .errors import GraphError, TypeInferenceError
+from .node import Node, set_field
 from .origin import Origin, caller, origin_text
 from .snapshot import snapshot
-from .types import Shape, TensorType
+from .types import TensorType
 from .versions import checked_opset, default_axis, hardmax_version, max_version
 
-_set = object.__setattr__  # nodes are frozen for everybody else
-N = TypeVar("N", bound="Node")
-
-
-class Node:
-    """An array that does not exist yet: frozen, compared by identity, typed when asked.
-
-    `type`, `dtype`, `shape` and `ndim` are inferred from the operands and remembered.
-    """
-
-    __slots__ = ("_origin", "_type")
-    _origin: Origin
-    _type: TensorType | None
-
-    @property
-    def origin(self) -> str:
-        """The line of the caller's code that made this node: `file.py:12`."""
-        return origin_text(self._origin)
-
-    @property
-    def type(self) -> TensorType:
-        """Dtype and shape, as far as they are known before the graph runs.
-
-        Raises:
-            TypeInferenceError, ShapeError: the node, or one it depends on, breaks a rule of its
-                operator version.
-        """
-        if self._type is None:
-            from .infer import infer
-
-            infer(self)  # type: ignore[arg-type]
-        assert self._type is not None
-        return self._type
-
-    @property
-    def dtype(self) -> DType | None:
-        """The element type, or None while it is open."""
-        return self.type.dtype
-
-    @property
-    def shape(self) -> Shape:
-        """A tuple of sizes, names and None (unknown), or None for an unknown rank."""
-        return self.type.shape
-
-    @property
-    def ndim(self) -> int | None:
-        """The rank, or None while it is unknown."""
-        return None if self.shape is None else len(self.shape)
-
-    def __repr__(self) -> str:
-        from .show import one_line
-
-        return one_line(self)  # type: ignore[arg-type]
-
-    def __setattr__(self, name: str, value: Any) -> NoReturn:
-        raise AttributeError(f"nodes are frozen: cannot set {name!r}")
-
-    def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"nodes are frozen: cannot delete {name!r}")
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    __hash__ = object.__hash__
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> Self:
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        from .flat import flatten, restore_one
-
-        return restore_one, (flatten([self]),)  # type: ignore[list-item]
-
-    def _lazy(self, *args: Any, **kwargs: Any) -> Never:
-        raise LazyError(
-            f"{self!r} holds no values.",
-            "Run it first: maxhard.evaluate(node, {name: array}) or maxhard.compile(node)(array).",
-        )
-
-    __bool__ = __iter__ = __len__ = __array__ = __float__ = __int__ = __index__ = _lazy
+N = TypeVar("N", bound=Node)
 
 
 class Input(Node):
@@ -200,10 +119,10 @@ class Max(Node):
                 operands = _as_nodes(operands)
         except GraphError as error:
             raise error.within(_call_text("Max", opset, origin)) from None
-        _set(self, "_origin", origin)
-        _set(self, "_type", None)
-        _set(self, "operands", operands)
-        _set(self, "opset", opset)
+        set_field(self, "_origin", origin)
+        set_field(self, "_type", None)
+        set_field(self, "operands", operands)
+        set_field(self, "opset", opset)
 
     @classmethod
     def of(cls, operands: "tuple[AnyNode, ...]", opset: int, origin: Origin) -> Self:
@@ -283,8 +202,8 @@ def _call_text(operator: str, opset: Any, origin: Origin) -> str:
 
 
 def _fill(node: N, origin: Origin, known: TensorType | None, *fields: Any) -> N:
-    _set(node, "_origin", origin)
-    _set(node, "_type", known)
+    set_field(node, "_origin", origin)
+    set_field(node, "_type", known)
     for name, value in zip(type(node).__slots__, fields, strict=True):
-        _set(node, name, value)
+        set_field(node, name, value)
     return node
