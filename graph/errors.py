@@ -63,3 +63,7 @@ class MissingBackendError(BackendError, ImportError):
 
 class LazyError(GraphError, TypeError):
     """A node, which holds no values yet, used as if it were an array."""
+
+
+class FrozenError(GraphError, AttributeError):
+    """An attempt to change a node."""

@@ -7,6 +7,7 @@ from .graph.errors import (
     AxisError,
     BackendError,
     BindingError,
+    FrozenError,
     GraphError,
     LazyError,
     MissingBackendError,
@@ -15,7 +16,8 @@ from .graph.errors import (
     ShapeError,
     TypeInferenceError,
 )
-from .graph.nodes import Constant, Hardmax, Input, Max, Node
+from .graph.node import Node
+from .graph.nodes import Constant, Hardmax, Input, Max
 from .graph.types import TensorType
 from .program import Program, compile, evaluate
 from .structure import Graph
@@ -28,6 +30,7 @@ __all__ = [
     "BindingError",
     "Constant",
     "DType",
+    "FrozenError",
     "Graph",
     "GraphError",
     "Hardmax",

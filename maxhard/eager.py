@@ -8,7 +8,8 @@ from .backends import of
 from .backends.execute import number
 from .graph.dtypes import DType
 from .graph.errors import GraphError
-from .graph.nodes import Hardmax, Input, Max, Node, checked_axis, no_operands
+from .graph.node import Node
+from .graph.nodes import Hardmax, Input, Max, checked_axis, no_operands
 from .graph.origin import caller, origin_text
 from .graph.show import context
 from .graph.snapshot import is_number

@@ -7,7 +7,8 @@ from .backends import fold
 from .graph.errors import BindingError, GraphError, TypeInferenceError
 from .graph.flat import Flat, flatten, restore
 from .graph.infer import solve
-from .graph.nodes import AnyNode, Input, Node
+from .graph.node import Node
+from .graph.nodes import AnyNode, Input
 from .graph.rewrite import simplify
 from .graph.show import listing
 from .graph.types import TensorType
