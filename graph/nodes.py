@@ -9,7 +9,13 @@ from .node import Node, set_field
 from .origin import Origin, caller, origin_text
 from .snapshot import snapshot
 from .types import TensorType
-from .versions import checked_opset, default_axis, hardmax_version, max_version
+from .versions import (
+    checked_opset,
+    default_axis,
+    hardmax_version,
+    max_version,
+    operator_text,
+)
 
 N = TypeVar("N", bound=Node)
 
@@ -198,7 +204,7 @@ def no_operands(operands: tuple[Any, ...]) -> TypeInferenceError:
 
 
 def _call_text(operator: str, opset: Any, origin: Origin) -> str:
-    return f"{operator} (opset {opset}) at {origin_text(origin)}"
+    return f"{operator_text(operator, opset)} at {origin_text(origin)}"
 
 
 def _fill(node: N, origin: Origin, known: TensorType | None, *fields: Any) -> N:

@@ -6,6 +6,7 @@ from typing import assert_never
 from .errors import GraphError
 from .nodes import AnyNode, Constant, Hardmax, Input, Max
 from .types import TensorType
+from .versions import operator_text
 
 _SHOWN_OPERANDS = 8
 _SHOWN_NODES = 1000
@@ -45,16 +46,16 @@ def operation_text(node: AnyNode, operands: Sequence[TensorType]) -> str:
         case Input() | Constant():
             return f"{_operation(node)}, made at {node.origin}"
         case Max():
-            head, nodes = f"Max-{node.version}", node.operands
+            head, nodes = operator_text("Max", node.opset), node.operands
         case Hardmax():
-            head, nodes = f"Hardmax-{node.version}", (node.operand,)
+            head, nodes = operator_text("Hardmax", node.opset), (node.operand,)
         case _:
             assert_never(node)
     lines = [
         (f"{_operand_name(each)}: {type_}, made at {each.origin}")
         for each, type_ in zip(nodes, operands, strict=False)
     ]
-    return context(f"{head} (opset {node.opset}) at {node.origin}", lines, operands)
+    return context(f"{head} at {node.origin}", lines, operands)
 
 
 def context(head: str, lines: Sequence[str], types: Sequence[object]) -> str:

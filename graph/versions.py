@@ -67,3 +67,12 @@ def checked_opset(opset: object) -> int:
     raise OpsetError(
         f"opset {opset!r} is not known.", f"Use an int from 1 to {LATEST_OPSET} (default 13)."
     )
+
+
+def operator_text(operator: str, opset: object) -> str:
+    """`Max-13 (opset 21)`; the version only where the opset is known."""
+    versions = {"Max": max_version, "Hardmax": hardmax_version}
+    version = ""
+    if isinstance(opset, int) and 1 <= opset <= LATEST_OPSET:
+        version = f"-{versions[operator](opset)}"
+    return f"{operator}{version} (opset {opset})"

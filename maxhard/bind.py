@@ -1,6 +1,6 @@
 """Arrays bound to inputs: every promise about dtype, rank, sizes and names is checked here."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .graph.errors import BindingError, GraphError, ShapeError, TypeInferenceError
@@ -40,17 +40,21 @@ def missing_inputs(inputs: Sequence[Input], arrays: Sequence[Any]) -> None:
         )
 
 
-def check_bound(inputs: Sequence[Input], types: Sequence[TensorType]) -> dict[Input, TensorType]:
+def check_bound(
+    inputs: Sequence[Input], arrays: Sequence[Any], type_of: Callable[[Any], TensorType]
+) -> dict[Input, TensorType]:
     """The types of the arrays bound to `inputs`, after checking them against what is declared."""
+    types: dict[Input, TensorType] = {}
     sizes: dict[str, tuple[int, str]] = {}
-    for node, bound in zip(inputs, types, strict=True):
+    for node, array in zip(inputs, arrays, strict=True):
         try:
-            _check_one(node, bound, sizes)
+            types[node] = type_of(array)
+            _check_one(node, types[node], sizes)
         except GraphError as error:
             raise error.within(
                 f"Input {node.name}: {node.declared}, made at {node.origin}"
             ) from None
-    return dict(zip(inputs, types, strict=True))
+    return types
 
 
 def _check_one(node: Input, bound: TensorType, sizes: dict[str, tuple[int, str]]) -> None:

@@ -13,7 +13,7 @@ from .graph.nodes import Hardmax, Input, Max, checked_axis, no_operands
 from .graph.origin import caller, origin_text
 from .graph.show import context
 from .graph.snapshot import is_number
-from .graph.versions import checked_opset, hardmax_version, max_version
+from .graph.versions import checked_opset, hardmax_version, operator_text
 from .program import Program
 from .structure import Graph
 
@@ -82,8 +82,8 @@ def hardmax(x: Any, axis: int | None = None, *, opset: int = 13) -> Any:
 
 
 def _maximum_of_arrays(operands: tuple[Any, ...], opset: int) -> Any:
-    checked_opset(opset)
     try:
+        checked_opset(opset)
         arrays = [operand for operand in operands if not is_number(operand)]
         if not arrays:
             raise no_operands(operands)
@@ -93,23 +93,23 @@ def _maximum_of_arrays(operands: tuple[Any, ...], opset: int) -> Any:
         return _max_program(len(operands), opset)(*operands)
     except GraphError as error:
         failed = error
-    raise failed.within(call_text(f"Max-{max_version(opset)}", opset, operands)) from None
+    raise failed.within(call_text("Max", opset, operands)) from None
 
 
 def _hardmax_of_array(x: Any, axis: int | None, opset: int) -> Any:
-    checked_opset(opset)
     try:
+        checked_opset(opset)
         of([x])
         return _hardmax_program(checked_axis(axis, hardmax_version(opset)), opset)(x)
     except GraphError as error:
         failed = error
-    raise failed.within(call_text(f"Hardmax-{hardmax_version(opset)}", opset, [x])) from None
+    raise failed.within(call_text("Hardmax", opset, [x])) from None
 
 
 def call_text(operator: str, opset: int, operands: Sequence[Any]) -> str:
     """The operator and its operands, for an error about arrays."""
     lines = [f"operand {i}: {_array_text(operand)}" for i, operand in enumerate(operands)]
-    return context(f"{operator} (opset {opset}) at {origin_text(caller())}", lines, lines)
+    return context(f"{operator_text(operator, opset)} at {origin_text(caller())}", lines, lines)
 
 
 def _array_text(array: Any) -> str:

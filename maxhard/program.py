@@ -53,7 +53,7 @@ class Program:
         missing_inputs(graph.inputs, arrays)
         source = of(arrays)
         target = self.backend or source
-        given = check_bound(graph.inputs, [source.type_of(x) for x in arrays])
+        given = check_bound(graph.inputs, arrays, source.type_of)
         _check_dtypes(solve(graph.nodes, given), graph.output_nodes)
         outputs = self._simplified
         run = target.lower(graph.inputs, outputs, solve(topological(outputs), given))

@@ -47,6 +47,9 @@ class Graph:
         self.nodes = tuple(topological(self.output_nodes))
         found = [node for node in self.nodes if isinstance(node, Input)]
         self.inputs = tuple(found if inputs is None else inputs)
+        for node in self.inputs:
+            if not isinstance(node, Input):
+                raise TypeInferenceError(f"{node!r} is not an Input.", "List Input nodes.")
         missing = set(found) - set(self.inputs)
         if missing:
             raise BindingError(
