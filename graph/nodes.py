@@ -30,7 +30,7 @@ class Input(Node):
             rank open.
 
     >>> Input("x", "float32", ("batch", 3)).type
-    TensorType(dtype=<DType.FLOAT32: 'float32'>, shape=('batch', 3))
+    TensorType('float32', ('batch', 3))
 
     Raises:
         TypeInferenceError: the name is no string, or the dtype none of the twelve.
@@ -66,7 +66,7 @@ class Constant(Node):
         dtype: None takes the array's own. Nothing is cast.
 
     >>> Constant([1, 2, 3], "int8").type
-    TensorType(dtype=<DType.INT8: 'int8'>, shape=(3,))
+    TensorType('int8', (3,))
 
     Raises:
         TypeInferenceError: the value is no array or number, or of another dtype.

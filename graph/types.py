@@ -1,12 +1,11 @@
 """What is known of an array before it exists: its dtype and its dims."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NoReturn
 
 from .dtypes import DType
-from .errors import ShapeError
+from .errors import FrozenError, ShapeError
 
 Dim = int | str | None
 """A size, a name (any non-empty string, kept verbatim), or None: unknown."""
@@ -30,12 +29,11 @@ class BroadcastDim(str):
         return BroadcastDim, (self.names,)
 
 
-@dataclass(frozen=True, slots=True)
 class TensorType:
-    """A dtype and a shape, each None where it is unknown.
+    """A dtype and a shape, each None where it is unknown; frozen, compared by value.
 
-    >>> print(TensorType("float32", ("batch", 3)))
-    float32[batch, 3]
+    >>> TensorType("float32", ("batch", 3))
+    TensorType('float32', ('batch', 3))
     >>> print(TensorType("bfloat16", ("n", None)), TensorType(None, None))
     bfloat16[n, ?] ?[...]
 
@@ -44,14 +42,36 @@ class TensorType:
         ShapeError: a dim is neither a size, a non-empty name, nor None.
     """
 
-    dtype: DType | None = None
-    shape: Shape = None
+    # Not a dataclass: importing those takes as long as all of maxhard.
+    __slots__ = __match_args__ = ("dtype", "shape")
+    dtype: DType | None
+    shape: Shape
 
-    def __post_init__(self) -> None:
-        if self.dtype is not None and type(self.dtype) is not DType:
-            object.__setattr__(self, "dtype", DType.of(self.dtype))
-        if self.shape is not None:
-            object.__setattr__(self, "shape", checked_shape(self.shape))
+    def __init__(self, dtype: Any = None, shape: Any = None) -> None:
+        known = dtype is None or type(dtype) is DType
+        object.__setattr__(self, "dtype", dtype if known else DType.of(dtype))
+        object.__setattr__(self, "shape", None if shape is None else checked_shape(shape))
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise FrozenError(f"types are frozen: {name} cannot be set.", "Make another TensorType.")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise FrozenError(f"types are frozen: {name} cannot go.", "Make another TensorType.")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TensorType):
+            return NotImplemented
+        return self.dtype == other.dtype and self.shape == other.shape
+
+    def __hash__(self) -> int:
+        return hash((self.dtype, self.shape))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TensorType, (self.dtype, self.shape)
+
+    def __repr__(self) -> str:
+        dtype = None if self.dtype is None else self.dtype.value
+        return f"TensorType({dtype!r}, {self.shape!r})"
 
     def __str__(self) -> str:
         dims = "..." if self.shape is None else ", ".join(map(_dim_text, self.shape))
