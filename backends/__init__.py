@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from ..graph.errors import BackendError, MissingBackendError, TypeInferenceError
@@ -125,9 +124,9 @@ def available() -> dict[str, str]:
 
 def _version(library: str, package: str) -> str:
     root = library.partition(".")[0]
-    from importlib import metadata  # late: it is slow to import
+    from importlib import metadata, util  # late: they are slow to import
 
-    if find_spec(root) is None:
+    if util.find_spec(root) is None:
         return f"not installed: pip install '{package}'"
     try:
         return metadata.version(root.replace("_", "-"))
