@@ -126,8 +126,8 @@ def _key(node: AnyNode) -> Hashable:
         case Input():
             return node
         case Constant():
-            data = node.data  # repr tells 0.0 from -0.0, and 1 from 1.0
-            return Constant, node.declared, data if isinstance(data, bytes) else repr(data)
+            data = node.data  # repr tells 0.0 from -0.0, 1.0 from 1
+            return Constant, node.declared, repr(data) if isinstance(data, float) else data
         case Hardmax():
             return Hardmax, node.operand, slices(node)
         case Max():

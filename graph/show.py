@@ -5,6 +5,7 @@ from typing import assert_never
 
 from .errors import GraphError
 from .nodes import AnyNode, Constant, Hardmax, Input, Max
+from .scalars import number_text
 from .types import TensorType
 from .versions import operator_text
 
@@ -30,7 +31,9 @@ def _operation(node: AnyNode) -> str:
         case Input():
             return f"Input {node.name}"
         case Constant():
-            return "Constant" if isinstance(node.data, bytes) else f"Constant {node.data!r}"
+            return (
+                "Constant" if isinstance(node.data, bytes) else f"Constant {number_text(node.data)}"
+            )
         case Max():
             return f"Max-{node.version} of {len(node.operands)}"
         case Hardmax():
@@ -72,7 +75,7 @@ def _operand_name(node: AnyNode) -> str:
         case Input():
             return node.name
         case Constant():
-            return "constant" if isinstance(node.data, bytes) else repr(node.data)
+            return "constant" if isinstance(node.data, bytes) else number_text(node.data)
         case Max():
             return f"Max-{node.version}"
         case Hardmax():
@@ -113,7 +116,7 @@ def _names(order: Sequence[AnyNode]) -> dict[AnyNode, str]:
             case Input():
                 names[node] = node.name
             case Constant() if node.is_weak:
-                names[node] = repr(node.data)
+                names[node] = number_text(node.data)  # type: ignore[arg-type]
             case _:
                 names[node] = f"%{numbered}"
                 numbered += 1

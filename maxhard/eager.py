@@ -11,6 +11,7 @@ from .graph.errors import GraphError
 from .graph.node import Node
 from .graph.nodes import Hardmax, Input, Max, checked_axis, no_operands
 from .graph.origin import caller, origin_text
+from .graph.scalars import number_text
 from .graph.show import context
 from .graph.snapshot import is_number
 from .graph.versions import checked_opset, hardmax_version, operator_text
@@ -114,7 +115,7 @@ def call_text(operator: str, opset: int, operands: Sequence[Any]) -> str:
 
 def _array_text(array: Any) -> str:
     if not hasattr(array, "dtype") or not hasattr(array, "shape"):
-        return f"{array!r:.60}" if is_number(array) else type(array).__name__
+        return number_text(array) if is_number(array) else type(array).__name__
     return f"{array.dtype}[{', '.join(map(str, array.shape))}]"
 
 
