@@ -145,6 +145,16 @@ def test_repr_names_what_it_shows() -> None:
     assert "Max-6" in repr(mh.maximum(mh.Input("x"), opset=7))
 
 
+def test_an_int_too_long_to_print() -> None:
+    node = mh.maximum(mh.Constant(10**5000), mh.Input("x"))
+
+    assert "bits" in repr(node.operands[0])
+    assert "bits" in str(mh.Graph(node))
+    assert len(mh.Graph(node).simplify().nodes) == 3
+    with pytest.raises(mh.RangeError):
+        mh.maximum(np.int8([1]), 10**5000)
+
+
 def test_repr_of_a_long_chain() -> None:
     assert "\n" not in repr(chain(5000, mh.Input("x", "float32", (2,))))
 
