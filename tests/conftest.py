@@ -37,9 +37,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for mark in item.iter_markers("unsupported"):
             params = getattr(item, "callspec", None) and item.callspec.params  # type: ignore[attr-defined]
-            if params and params.get("backend") in mark.args and _dtypes(params) & {
-                *mark.kwargs["dtypes"]
-            }:
+            if (
+                params
+                and params.get("backend") in mark.args
+                and _dtypes(params) & {*mark.kwargs["dtypes"]}
+            ):
                 item.add_marker(_refused(mark.kwargs["reason"]))
 
 

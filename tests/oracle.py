@@ -45,8 +45,10 @@ def one(dtype: str) -> int:
 def native_bits(array: Bits) -> Bits:
     """The bits of an array of any layout and byte order."""
     order = array.dtype.newbyteorder("=")
-    return np.ascontiguousarray(array.astype(order)).reshape(array.shape).view(
-        np.dtype(f"uint{8 * order.itemsize}")
+    return (
+        np.ascontiguousarray(array.astype(order))
+        .reshape(array.shape)
+        .view(np.dtype(f"uint{8 * order.itemsize}"))
     )
 
 
@@ -109,8 +111,6 @@ def hardmax(dtype: str, bits: Bits, axis: int | None = None, opset: int = 13) ->
         keys = np.where(is_nan(dtype, bits), word(dtype).type(2 ** width(dtype) - 1), keys)
         largest = np.max(keys, axis=axis, keepdims=True)
         place = np.arange(bits.shape[axis]).reshape([-1] + [1] * (rank - 1 - axis))
-        first = np.min(
-            np.where(keys == largest, place, bits.shape[axis]), axis=axis, keepdims=True
-        )
+        first = np.min(np.where(keys == largest, place, bits.shape[axis]), axis=axis, keepdims=True)
         result[place == first] = one(dtype)
     return result

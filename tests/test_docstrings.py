@@ -32,6 +32,8 @@ def test_examples(name: str) -> None:
 
 def test_there_are_examples() -> None:
     finder = doctest.DocTestFinder(exclude_empty=True)
-    found = {name: len(finder.find(import_module(name))) for name in ("maxhard.eager", "maxhard.program")}
+    found = {
+        name: len(finder.find(import_module(name))) for name in ("maxhard.eager", "maxhard.program")
+    }
 
     assert min(found.values()) >= 2, found

@@ -220,9 +220,7 @@ OPSETS: dict[str, Refusal] = {
 
 def run(*arrays: Any, **by_name: Any) -> Callable[[], Any]:
     """A call of Max(x[N, 3], y[N, 1]), which is float32."""
-    return lambda: mh.compile(
-        mh.maximum(x(shape=("N", 3)), y(shape=("N", 1)))
-    )(*arrays, **by_name)
+    return lambda: mh.compile(mh.maximum(x(shape=("N", 3)), y(shape=("N", 1))))(*arrays, **by_name)
 
 
 OK, ONE = np.zeros((2, 3), np.float32), np.zeros((2, 1), np.float32)
@@ -347,8 +345,10 @@ def test_jax_keys_are_no_numbers() -> None:
 
 @pytest.mark.parametrize("other", ["jax.numpy", "array_api_strict"])
 def test_mixed_libraries(other: str) -> None:
-    theirs = pytest.importorskip(other).zeros(2, dtype="float32") if other == "jax.numpy" else (
-        pytest.importorskip(other).zeros(2, dtype=pytest.importorskip(other).float32)
+    theirs = (
+        pytest.importorskip(other).zeros(2, dtype="float32")
+        if other == "jax.numpy"
+        else (pytest.importorskip(other).zeros(2, dtype=pytest.importorskip(other).float32))
     )
     for act in (
         lambda: mh.maximum(F2, theirs),

@@ -74,9 +74,7 @@ def test_subnormals_are_not_flushed_in_the_callers_jit(dtype: str) -> None:
     hot = jax.jit(lambda x: mh.hardmax(x))(x)
 
     assert_same(LIBRARY.numpy(top), to_array(dtype, np.array([1, 2, 2, 1])))
-    assert_same(
-        LIBRARY.numpy(hot), to_array(dtype, np.array([0, 0, oracle.one(dtype), 0]))
-    )
+    assert_same(LIBRARY.numpy(hot), to_array(dtype, np.array([0, 0, oracle.one(dtype), 0])))
 
 
 def test_constants_of_the_callers_jit() -> None:
@@ -85,9 +83,7 @@ def test_constants_of_the_callers_jit() -> None:
 
     result = jax.jit(lambda: mh.maximum(x, jnp.float32([0, 0, 1]), -1.0))()
 
-    assert_same(
-        LIBRARY.numpy(result), to_array("float32", np.array([1, 0, oracle.nan("float32")]))
-    )
+    assert_same(LIBRARY.numpy(result), to_array("float32", np.array([1, 0, oracle.nan("float32")])))
 
 
 @pytest.mark.parametrize("opset", [11, 13])

@@ -198,9 +198,7 @@ def test_hostile_numpy_arrays_at_once(hostile: Callable[[Array], Array], dtype: 
     bits = oracle.native_bits(array)
 
     assert_same(mh.hardmax(array), to_array(dtype, oracle.hardmax(dtype, bits)))
-    assert_same(
-        mh.maximum(array, array), to_array(dtype, oracle.maximum(dtype, [bits, bits]))
-    )
+    assert_same(mh.maximum(array, array), to_array(dtype, oracle.maximum(dtype, [bits, bits])))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -128,9 +128,7 @@ def test_printing_never_fails() -> None:
     assert repr(mh.compile(graph()[0])).count("\n") == 0
 
 
-def test_nothing_is_lowered_before_the_first_call(
-    backend: Library, lowered: Counter[str]
-) -> None:
+def test_nothing_is_lowered_before_the_first_call(backend: Library, lowered: Counter[str]) -> None:
     mh.compile(graph()[1], backend.name)
 
     assert not lowered

@@ -172,7 +172,9 @@ def test_constants_are_told_apart_by_type() -> None:
 
 
 def test_equal_constants_become_one() -> None:
-    first, second = simplified([mh.Constant(float32(PAYLOAD)), mh.Constant(float32(PAYLOAD))]).outputs
+    first, second = simplified(
+        [mh.Constant(float32(PAYLOAD)), mh.Constant(float32(PAYLOAD))]
+    ).outputs
 
     assert first is second
 
