@@ -57,6 +57,14 @@ def to_array(dtype: str, bits: Array) -> Array:
     return np.asarray(bits, oracle.word(dtype)).view(numpy_dtype(dtype))
 
 
+def float32(values: Any) -> Array:
+    return np.array(values, np.float32)
+
+
+def int8(values: Any) -> Array:
+    return np.array(values, np.int8)
+
+
 def bits_of(array: Array) -> Array:
     return array.view(np.dtype(f"uint{8 * array.dtype.itemsize}"))
 
@@ -96,15 +104,15 @@ def samples(dtype: str, shapes: tuple[tuple[int, ...], ...], kind: str) -> list[
     return [patterns(dtype, shape, kind, seed) for seed, shape in enumerate(shapes)]
 
 
-def assert_same(actual: Array, expected: Array) -> None:
-    """Dtype, shape and every bit are equal."""
-    assert isinstance(actual, np.ndarray), f"{type(actual)} is no array"
-    assert actual.dtype == expected.dtype, f"dtype {actual.dtype}, not {expected.dtype}"
-    assert actual.shape == expected.shape, f"shape {actual.shape}, not {expected.shape}"
+def assert_same(actual: Array, expected: Array, label: str = "") -> None:
+    """Dtype, shape and every bit are equal; `label` says which of several results this is."""
+    assert isinstance(actual, np.ndarray), f"{label} {type(actual)} is no array"
+    assert actual.dtype == expected.dtype, f"{label} dtype {actual.dtype}, not {expected.dtype}"
+    assert actual.shape == expected.shape, f"{label} shape {actual.shape}, not {expected.shape}"
     got, want = bits_of(np.ascontiguousarray(actual)), bits_of(np.ascontiguousarray(expected))
     wrong = np.flatnonzero(got.ravel() != want.ravel())
     assert not wrong.size, "\n".join(
-        [f"{wrong.size} of {got.size} elements differ:"]
+        [f"{label} {wrong.size} of {got.size} elements differ:"]
         + [f"  flat index {i}: {got.flat[i]:#x}, not {want.flat[i]:#x}" for i in wrong[:5]]
     )
 

@@ -12,6 +12,7 @@ from cases import Array, patterns
 
 Shape = tuple[int | str | None, ...] | None
 NAMES = ("N", "M", "2*h")
+ODD: tuple[int | str, ...] = (1, 2, *NAMES)
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def descriptions(
 ) -> Description:
     """Graphs of up to `most_steps` operators; their sizes keep one name to one size."""
     bound = {name: draw(st.sampled_from([1, 1, 2, 3, 0])) for name in NAMES}
-    common = draw(st.lists(st.sampled_from([2, 3, 1, 0, *NAMES]), max_size=3))
+    common = draw(st.lists(st.sampled_from((0, 3, *ODD)), max_size=3))
     declared: list[Shape] = []
     sizes: list[tuple[int, ...]] = []
     for _ in range(draw(st.integers(1, 4))):
@@ -101,7 +102,7 @@ def descriptions(
         shape: list[int | str | None] = []
         size: list[int] = []
         for usual in common[len(common) - rank :]:
-            dim = draw(st.sampled_from([usual, usual, 1, 2, *NAMES]))
+            dim = draw(st.sampled_from(ODD) | st.just(usual))
             size.append(bound[dim] if isinstance(dim, str) else dim)
             unknown = symbolic and draw(st.integers(0, 5)) == 0
             shape.append(None if unknown else dim if symbolic else size[-1])

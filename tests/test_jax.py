@@ -7,7 +7,7 @@ import pytest
 
 import maxhard as mh
 import oracle
-from cases import DTYPES, FLOATS, assert_same, patterns, samples, to_array
+from cases import DTYPES, FLOATS, assert_same, float32, patterns, samples, to_array
 from libraries import Library
 
 jax = pytest.importorskip("jax")
@@ -154,11 +154,11 @@ def test_second_derivatives() -> None:
 
 def test_programs_in_the_callers_jit() -> None:
     program = mh.compile(mh.hardmax(mh.maximum(mh.Input("x", None, ("N", 3)), 0)))
-    x = np.float32([[1, 2, 2], [-1, -1, -1]])
+    x = float32([[1, 2, 2], [-1, -1, -1]])
 
     result = jax.jit(program)(jnp.asarray(x))
 
-    assert_same(LIBRARY.numpy(result), np.float32([[0, 1, 0], [1, 0, 0]]))
+    assert_same(LIBRARY.numpy(result), float32([[0, 1, 0], [1, 0, 0]]))
 
 
 def test_scan() -> None:

@@ -1,6 +1,8 @@
-"""Every backend against the oracle, bit for bit: dtypes, versions, shapes, kinds of data, layouts."""
+"""Every backend against the oracle, bit for bit: dtypes, versions, shapes, data, layouts."""
 
 from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,6 +42,45 @@ def pairs(table: dict[int, tuple[str, ...]]) -> list[tuple[int, str]]:
     return [(opset, dtype) for opset, dtypes in table.items() for dtype in dtypes]
 
 
+# Kept, so that a library which compiles does so once for each signature, and not for each test.
+@cache
+def max_program(dtype: str, count: int, opset: int = 13, backend: str | None = None) -> mh.Program:
+    inputs = [mh.Input(f"x{i}", dtype) for i in range(count)]
+    return mh.compile(mh.maximum(*inputs, opset=opset), backend)
+
+
+@cache
+def hardmax_program(
+    dtype: str, axis: int | None = None, opset: int = 13, backend: str | None = None
+) -> mh.Program:
+    return mh.compile(mh.hardmax(mh.Input("x", dtype), axis, opset=opset), backend)
+
+
+class Together:
+    """Many results of one program, so that a library which compiles does so once."""
+
+    def __init__(self, backend: Library, dtype: str) -> None:
+        self.backend, self.dtype = backend, dtype
+        self.arrays: dict[str, Any] = {}
+        self.outputs: dict[str, mh.Node] = {}
+        self.expected: dict[str, Array] = {}
+
+    def input(self, bits: Array) -> mh.Input:
+        name = f"x{len(self.arrays)}"
+        self.arrays[name] = self.backend.array(to_array(self.dtype, bits))
+        return mh.Input(name, self.dtype)
+
+    def expect(self, output: mh.Node, bits: Array, label: str) -> None:
+        self.outputs[label] = output
+        self.expected[label] = to_array(self.dtype, bits)
+
+    def check(self) -> None:
+        results = mh.compile(self.outputs)(**self.arrays)
+        assert list(results) == list(self.expected)
+        for label, result in results.items():
+            assert_same(self.backend.numpy(result), self.expected[label], label)
+
+
 def check_max(
     backend: Library, dtype: str, operands: list[Array], opset: int = 13, at_once: bool = False
 ) -> None:
@@ -49,8 +90,7 @@ def check_max(
     if at_once:
         result = mh.maximum(*arrays, opset=opset)
     else:
-        inputs = [mh.Input(f"x{i}", dtype) for i in range(len(arrays))]
-        result = mh.compile(mh.maximum(*inputs, opset=opset))(*arrays)
+        result = max_program(dtype, len(arrays), opset)(*arrays)
 
     assert_same(backend.numpy(result), expected)
 
@@ -69,7 +109,7 @@ def check_hardmax(
     if at_once:
         result = mh.hardmax(array, axis, opset=opset)
     else:
-        result = mh.compile(mh.hardmax(mh.Input("x", dtype), axis, opset=opset))(array)
+        result = hardmax_program(dtype, axis, opset)(array)
 
     assert_same(backend.numpy(result), expected)
 
@@ -80,10 +120,15 @@ def test_max_of_any_data(backend: Library, dtype: str, kind: str) -> None:
     check_max(backend, dtype, samples(dtype, ((9, 33), (9, 33), (33,)), kind))
 
 
-@pytest.mark.parametrize("shapes", BROADCASTS, ids=str)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_max_broadcasts(backend: Library, dtype: str, shapes: tuple[tuple[int, ...], ...]) -> None:
-    check_max(backend, dtype, samples(dtype, shapes, "specials"))
+def test_max_broadcasts(backend: Library, dtype: str) -> None:
+    together = Together(backend, dtype)
+    for shapes in BROADCASTS:
+        operands = samples(dtype, shapes, "specials")
+        inputs = [together.input(bits) for bits in operands]
+        together.expect(mh.maximum(*inputs), oracle.maximum(dtype, operands), str(shapes))
+
+    together.check()
 
 
 @pytest.mark.parametrize("shapes", BROADCASTS[::3], ids=str)
@@ -116,16 +161,17 @@ def test_hardmax_of_any_data(backend: Library, dtype: str, kind: str) -> None:
     check_hardmax(backend, dtype, patterns(dtype, (9, 33), kind))
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_hardmax_along_every_axis(backend: Library, dtype: str, shape: tuple[int, ...]) -> None:
-    for axis in range(len(shape)):
-        check_hardmax(backend, dtype, patterns(dtype, shape, "ties"), axis)
+def test_hardmax_along_every_axis(backend: Library, dtype: str) -> None:
+    together = Together(backend, dtype)
+    for shape in SHAPES:
+        bits = patterns(dtype, shape, "ties")
+        x = together.input(bits)
+        for axis in range(len(shape)):
+            expected = oracle.hardmax(dtype, bits, axis)
+            together.expect(mh.hardmax(x, axis), expected, f"{shape}, axis {axis}")
 
-
-@pytest.mark.parametrize("axis", [None, 0, 1, 2, -1, -2, -3])
-def test_hardmax_counts_axes_from_both_ends(backend: Library, axis: int | None) -> None:
-    check_hardmax(backend, "float32", patterns("float32", (3, 4, 5), "ties"), axis)
+    together.check()
 
 
 @pytest.mark.parametrize("opset", [11, 13])
@@ -137,14 +183,15 @@ def test_hardmax_at_once(backend: Library, dtype: str, opset: int) -> None:
 
 @pytest.mark.parametrize(("opset", "dtype"), pairs(HARDMAX_DTYPES))
 def test_hardmax_in_every_version(backend: Library, opset: int, dtype: str) -> None:
-    for axis in (None, 0, -1):
-        check_hardmax(backend, dtype, patterns(dtype, (2, 3, 4), "ties"), axis, opset)
+    together = Together(backend, dtype)
+    for shape in ((2, 3, 4), (0, 2, 2), (2, 0, 3)):
+        bits = patterns(dtype, shape, "ties")
+        x = together.input(bits)
+        for axis in (None, 0, 1, 2, -1, -2, -3):
+            expected = oracle.hardmax(dtype, bits, axis, opset)
+            together.expect(mh.hardmax(x, axis, opset=opset), expected, f"{shape}, axis {axis}")
 
-
-@pytest.mark.parametrize("shape", [(0, 2, 2), (2, 0, 3), (2, 3, 0)], ids=str)
-def test_hardmax_below_13_of_nothing(backend: Library, shape: tuple[int, ...]) -> None:
-    for axis in (0, 1, 2):
-        check_hardmax(backend, "float32", patterns("float32", shape, "ties"), axis, opset=11)
+    together.check()
 
 
 @pytest.mark.parametrize("kind", ["random", "sparse NaN"])
@@ -154,7 +201,7 @@ def test_max_of_many_elements(backend: Library, dtype: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["ties", "sparse NaN"])
-@pytest.mark.parametrize(("shape", "axis"), [((2**18,), 0), ((512, 512), 0), ((4, 2**16), 1)])
+@pytest.mark.parametrize(("shape", "axis"), [((2**18,), 0), ((512, 512), 0)])
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_hardmax_of_many_elements(
     backend: Library, dtype: str, shape: tuple[int, ...], axis: int, kind: str
@@ -169,9 +216,8 @@ def test_max_of_hostile_numpy_arrays(
     arrays = [hostile(to_array(dtype, bits)) for bits in samples(dtype, ((4, 6),) * 2, "specials")]
     before = [array.tobytes() for array in arrays]
     operands = [oracle.native_bits(array) for array in arrays]
-    graph = mh.maximum(mh.Input("x"), mh.Input("y"))
 
-    result = mh.evaluate(graph, {"x": arrays[0], "y": arrays[1]}, backend=backend.name)
+    result = max_program(dtype, 2, backend=backend.name)(*arrays)
 
     assert_same(backend.numpy(result), to_array(dtype, oracle.maximum(dtype, operands)))
     assert [array.tobytes() for array in arrays] == before
@@ -186,7 +232,7 @@ def test_hardmax_of_hostile_numpy_arrays(
     bits = oracle.native_bits(array)
 
     for axis in (0, 1):
-        result = mh.evaluate(mh.hardmax(mh.Input("x"), axis), {"x": array}, backend.name)
+        result = hardmax_program(dtype, axis, backend=backend.name)(array)
 
         assert_same(backend.numpy(result), to_array(dtype, oracle.hardmax(dtype, bits, axis)))
     assert array.tobytes() == before
@@ -204,9 +250,10 @@ def test_hostile_numpy_arrays_at_once(hostile: Callable[[Array], Array], dtype: 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_numpy_arrays_reach_a_named_backend_whole(backend: Library, dtype: str) -> None:
     bits = patterns(dtype, (2, 65), "random")
-    program = mh.compile(mh.maximum(mh.Input("x", dtype)), backend.name)
 
-    assert_same(backend.numpy(program(to_array(dtype, bits))), to_array(dtype, bits))
+    result = max_program(dtype, 1, backend=backend.name)(to_array(dtype, bits))
+
+    assert_same(backend.numpy(result), to_array(dtype, bits))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 import maxhard as mh
-from cases import assert_same
+from cases import assert_same, float32
 from libraries import Library
 from maxhard.backends import get
 
-X = np.float32([[1, 5, 5], [2, 0, 1]])
-Y = np.float32([4, 0, 0])
-TOP = np.float32([[4, 5, 5], [4, 0, 1]])
-HOT = np.float32([[0, 1, 0], [1, 0, 0]])
+X = float32([[1, 5, 5], [2, 0, 1]])
+Y = float32([4, 0, 0])
+TOP = float32([[4, 5, 5], [4, 0, 1]])
+HOT = float32([[0, 1, 0], [1, 0, 0]])
 
 
 def graph(names: tuple[str, str] = ("x", "y")) -> tuple[mh.Node, mh.Node]:
@@ -201,7 +201,7 @@ def passing_through(x: Any) -> list[Any]:
         mh.maximum(one),
         mh.maximum(x, x),
         mh.maximum(x, -np.inf),
-        mh.maximum(x, mh.Constant(np.float32([-np.inf]))),
+        mh.maximum(x, mh.Constant(float32([-np.inf]))),
     ]
 
 
@@ -258,7 +258,7 @@ def test_results_in_jax_do_not_follow_numpy() -> None:
 def test_constants_only() -> None:
     program = mh.compile({"y": mh.hardmax(mh.Constant(Y))}, "numpy")
 
-    assert_same(program()["y"], np.float32([1, 0, 0]))
+    assert_same(program()["y"], float32([1, 0, 0]))
 
 
 def test_pickling_a_graph() -> None:

@@ -3,6 +3,7 @@
 import inspect
 from typing import Any
 
+import numpy as np
 import pytest
 
 import maxhard as mh
@@ -110,17 +111,17 @@ def test_opset_picks_the_version_of_hardmax(opset: int, version: int, axis: int)
 
 
 def test_an_axis_is_kept_as_given() -> None:
-    import numpy as np
+    axis: Any = np.int64(2)
 
     assert mh.hardmax(mh.Input("x"), -3).axis == -3
     assert mh.hardmax(mh.Input("x"), 0, opset=11).axis == 0
-    assert type(mh.hardmax(mh.Input("x"), np.int64(2)).axis) is int
+    assert type(mh.hardmax(mh.Input("x"), axis).axis) is int
 
 
 def test_backends_tells_what_there_is() -> None:
     found = mh.backends()
 
-    assert list(found)[0] == "numpy"
+    assert next(iter(found)) == "numpy"
     assert set(found) >= {"numpy", "jax", "torch", "dask", "cupy", "array-api-strict"}
     assert all(isinstance(text, str) and text for text in found.values())
 

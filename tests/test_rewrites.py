@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import maxhard as mh
-from cases import DTYPES, assert_same, numpy_dtype, to_array
+from cases import DTYPES, assert_same, float32, int8, numpy_dtype, to_array
 
 QUIET, PAYLOAD, NEGATIVE = 0x7FC00000, 0x7FC00001, 0xFFC00000
 
@@ -19,7 +19,7 @@ def simplified(outputs: Any) -> mh.Graph:
     return mh.Graph(outputs).simplify()
 
 
-def float32(*bits: int) -> Any:
+def of_bits(*bits: int) -> Any:
     return to_array("float32", np.array(bits))
 
 
@@ -49,19 +49,17 @@ def test_a_shared_max_is_computed_once() -> None:
     graph = simplified([shared, mh.maximum(shared, z)])
 
     assert len(operators(graph)) <= 2
-    assert_same(
-        mh.compile(graph)(*(np.float32([i, 1, 2]) for i in range(3)))[1], np.float32([2, 1, 2])
-    )
+    assert_same(mh.compile(graph)(*(float32([i, 1, 2]) for i in range(3)))[1], float32([2, 1, 2]))
 
 
 def test_constants_merge() -> None:
     (x,) = floats("x")
-    top = mh.maximum(1, x, mh.Constant(np.float32([0, 3, 0])), mh.Constant(np.float32([2, 0, 0])))
+    top = mh.maximum(1, x, mh.Constant(float32([0, 3, 0])), mh.Constant(float32([2, 0, 0])))
 
     (only,) = operators(simplified(top))
 
     assert len(only.operands) == 2
-    assert_same(mh.evaluate(top, {"x": np.float32([0, 0, 9])}), np.float32([2, 3, 9]))
+    assert_same(mh.evaluate(top, {"x": float32([0, 0, 9])}), float32([2, 3, 9]))
 
 
 def test_duplicate_operands_go() -> None:
@@ -100,8 +98,8 @@ def test_hardmax_of_hardmax_goes() -> None:
 def test_ten_nodes_end_as_two() -> None:
     (x,) = floats("x", shape=("N", 3))
     zero = mh.maximum(mh.maximum(x), 0.0)
-    one = mh.maximum(zero, mh.Constant(np.float32([1, 2, 3])))
-    two = mh.maximum(mh.maximum(mh.Constant(np.float32([1, 2, 3])), x, 0.0), one)
+    one = mh.maximum(zero, mh.Constant(float32([1, 2, 3])))
+    two = mh.maximum(mh.maximum(mh.Constant(float32([1, 2, 3])), x, 0.0), one)
     votes = mh.hardmax(mh.hardmax(mh.hardmax(mh.maximum(two, one, x)), 1))
     assert len(operators(mh.Graph(votes))) >= 8
 
@@ -109,8 +107,8 @@ def test_ten_nodes_end_as_two() -> None:
 
     assert [type(node) for node in operators(graph)] == [mh.Max, mh.Hardmax]
     assert graph.inputs == (x,)
-    values = np.float32([[0, 9, 9], [1, 2, 3]])
-    assert_same(mh.compile(graph)(values), np.float32([[0, 1, 0], [0, 0, 1]]))
+    values = float32([[0, 9, 9], [1, 2, 3]])
+    assert_same(mh.compile(graph)(values), float32([[0, 1, 0], [0, 0, 1]]))
 
 
 def test_inputs_stay_as_they_were() -> None:
@@ -140,26 +138,26 @@ def test_max_of_a_node_with_itself_still_quiets_nans() -> None:
     (x,) = floats("x", shape=(2,))
 
     for top in (mh.maximum(x, x), mh.maximum(mh.maximum(x), x), mh.maximum(mh.maximum(x, x))):
-        assert_same(mh.compile(top)(float32(PAYLOAD, NEGATIVE)), float32(QUIET, QUIET))
-    assert_same(mh.compile(mh.maximum(x))(float32(PAYLOAD, NEGATIVE)), float32(PAYLOAD, NEGATIVE))
+        assert_same(mh.compile(top)(of_bits(PAYLOAD, NEGATIVE)), of_bits(QUIET, QUIET))
+    assert_same(mh.compile(mh.maximum(x))(of_bits(PAYLOAD, NEGATIVE)), of_bits(PAYLOAD, NEGATIVE))
 
 
 def test_max_keeps_ties_for_hardmax() -> None:
     (x,) = floats("x")
-    values = np.float32([-3, -1, -2])
+    values = float32([-3, -1, -2])
 
-    assert_same(mh.compile(mh.hardmax(mh.maximum(x, 0)))(values), np.float32([1, 0, 0]))
+    assert_same(mh.compile(mh.hardmax(mh.maximum(x, 0)))(values), float32([1, 0, 0]))
 
 
 def test_constants_are_told_apart_by_their_bytes() -> None:
     pairs = [(0, 0x80000000), (QUIET, PAYLOAD), (QUIET, NEGATIVE), (1, 0)]
     for pair in pairs:
-        outputs = [mh.Constant(float32(bits)) for bits in pair]
+        outputs = [mh.Constant(of_bits(bits)) for bits in pair]
 
         first, second = mh.compile(outputs, "numpy")()
 
-        assert_same(first, float32(pair[0]))
-        assert_same(second, float32(pair[1]))
+        assert_same(first, of_bits(pair[0]))
+        assert_same(second, of_bits(pair[1]))
 
 
 def test_constants_are_told_apart_by_type() -> None:
@@ -173,7 +171,7 @@ def test_constants_are_told_apart_by_type() -> None:
 
 def test_equal_constants_become_one() -> None:
     first, second = simplified(
-        [mh.Constant(float32(PAYLOAD)), mh.Constant(float32(PAYLOAD))]
+        [mh.Constant(of_bits(PAYLOAD)), mh.Constant(of_bits(PAYLOAD))]
     ).outputs
 
     assert first is second
@@ -184,7 +182,7 @@ def test_weak_numbers_are_told_apart() -> None:
     i = mh.Input("i", "int8", ())
     outputs = [mh.maximum(x, 0.0), mh.maximum(x, -0.0), mh.maximum(x, 0), mh.maximum(i, 0)]
 
-    results = mh.compile(outputs)(x=float32(0x80000000)[0:1].reshape(()), i=np.int8(-1))
+    results = mh.compile(outputs)(x=of_bits(0x80000000)[0:1].reshape(()), i=int8(-1))
 
     assert [np.signbit(result).item() for result in results] == [False, True, False, False]
     assert results[3].dtype == np.int8
@@ -193,7 +191,7 @@ def test_weak_numbers_are_told_apart() -> None:
 def test_what_never_wins_still_stretches() -> None:
     x = mh.Input("x", "float32", (1, 3))
     low = mh.Constant(np.full((2, 1), -np.inf, np.float32))
-    values = np.float32([[1, 5, 2]])
+    values = float32([[1, 5, 2]])
 
     for top in (mh.maximum(x, low), mh.maximum(x, mh.maximum(low, x)), mh.maximum(low, x, 0)):
         graph = simplified(top)
@@ -206,7 +204,7 @@ def test_a_name_bound_to_one_still_stretches() -> None:
     top = mh.maximum(mh.maximum(x, y), x)
 
     assert simplified(top).outputs.shape == ("broadcast(M, N)",)
-    assert_same(mh.compile(top)(np.float32([3]), np.float32([1, 5])), np.float32([3, 5]))
+    assert_same(mh.compile(top)(float32([3]), float32([1, 5])), float32([3, 5]))
 
 
 @pytest.mark.parametrize(
@@ -244,7 +242,7 @@ def test_dtype_rules_of_a_vanished_version_survive() -> None:
     ):
         for program in (mh.compile(node), mh.compile(simplified(node))):
             with pytest.raises(mh.TypeInferenceError, match="int8"):
-                program(np.int8([1]), np.int8([2]))
+                program(int8([1]), int8([2]))
 
 
 def test_simplify_raises_for_a_graph_with_an_error() -> None:

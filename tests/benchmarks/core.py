@@ -3,8 +3,8 @@
 Each line gives a number, its limit, and `ok` or `over`. Times are the smallest of several tries.
 """
 
-import gc
-import statistics
+import logging
+import os
 import subprocess
 import sys
 import time
@@ -37,9 +37,9 @@ def interpreter_seconds(code: str) -> float:
 
 
 def imports() -> None:
-    rounds = [(interpreter_seconds("pass"), interpreter_seconds("import maxhard")) for _ in range(15)]
-    beyond = statistics.median(full - bare for bare, full in rounds)
-    report("import maxhard, beyond the bare interpreter", 1e3 * beyond, 30, "ms")
+    rounds = [[interpreter_seconds(code) for code in ("pass", "import maxhard")] for _ in range(15)]
+    bare, full = map(min, zip(*rounds, strict=True))
+    report("import maxhard, beyond the bare interpreter", 1e3 * (full - bare), 30, "ms")
 
 
 def build(count: int) -> mh.Node:
@@ -83,7 +83,7 @@ def million() -> None:
     )
     assert len(text[0]) < 100_000
     report("a chain of 1,000,000: compare", seconds(lambda: made[0] == made[0].operands[0]), 1, "s")
-    report("a chain of 1,000,000: free", seconds(lambda: (made.clear(), gc.collect())), 10, "s")
+    report("a chain of 1,000,000: free", seconds(made.clear), 10, "s")
 
 
 def sharing() -> None:
@@ -91,7 +91,7 @@ def sharing() -> None:
         node: mh.Node = mh.Input("x", "float32", (2,))
         for _ in range(levels):
             node = mh.Max(node, node)
-        return seconds(lambda: (node.type, repr(node), str(mh.Graph(node)), mh.Graph(node).simplify()))
+        return seconds(lambda: (node.type, repr(node), str(mh.Graph(node).simplify())))
 
     diamonds(64)
     report("64 diamonds: type, print, simplify", 1e3 * diamonds(64), 20, "ms")
@@ -119,8 +119,6 @@ def jax_chain() -> None:
     except ImportError:
         print("jax is not installed: its numbers are left out")
         return
-    import logging
-
     import numpy as np
 
     # Versions alternate, so that no rewrite can flatten the chain.
@@ -133,18 +131,31 @@ def jax_chain() -> None:
     mh.compile(mh.maximum(x, y), "jax")(*arrays)  # JAX itself is warm
     report("jax, first call of 2,000 Max nodes", seconds(lambda: program(*arrays)), 10, "s")
 
-    compiled: list[logging.LogRecord] = []
-    handler = logging.Handler()
-    handler.emit = compiled.append  # type: ignore[method-assign]
+    compiled = Records()
     logger = logging.getLogger("jax")
-    logger.addHandler(handler)
+    logger.addHandler(compiled)
     with jax.log_compiles(True):
+        mh.compile(mh.hardmax(x), "jax")(arrays[0])
+        assert compiled.count, "the count must be able to fail"
+        compiled.count = 0
         program(*arrays)
-    logger.removeHandler(handler)
-    report("jax, programs traced or compiled by a second call", len(compiled), 1, "")
+    logger.removeHandler(compiled)
+    report("jax, programs traced or compiled by a second call", compiled.count, 1, "")
+
+
+class Records(logging.Handler):
+    """Counts what is logged."""
+
+    count = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.count += 1
 
 
 if __name__ == "__main__":
+    print(
+        f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, Python {sys.version.split()[0]}"
+    )
     for benchmark in (imports, building, typing, million, sharing, tiny_call, jax_chain):
         benchmark()
     sys.exit(f"over its limit: {'; '.join(over)}" if over else 0)
