@@ -1,0 +1,99 @@
+"""A backend: an array-API namespace, a view of floats as integers, and a way to run a graph."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..graph.dtypes import DType
+from ..graph.errors import BackendError
+from ..graph.nodes import AnyNode, Input
+from ..graph.types import Dim, TensorType
+from . import lowering
+from .execute import interpret
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Array = Any
+Function = Callable[[Sequence[Array]], list[Array]]
+
+
+class Backend:
+    """Any library that follows the array-API standard; the others are subclasses of this one.
+
+    Attributes:
+        name: What `backend=` calls it.
+        xp: Its array-API namespace, as array-api-compat hands it out.
+        has_view: Whether `view` works; without it, the standard-only lowering is used.
+    """
+
+    has_view = False
+
+    def __init__(self, name: str, xp: Any) -> None:
+        self.name = name
+        self.xp = xp
+
+    def dtype(self, dtype: str) -> Any:
+        """The library's own dtype of that name, or a `BackendError`."""
+        try:
+            return getattr(self.xp, dtype)
+        except AttributeError:
+            raise BackendError(
+                f"{self.name} has no {dtype}.", "Use another dtype or another backend."
+            ) from None
+
+    def type_of(self, array: Array) -> TensorType:
+        """Dtype and shape; a dim that is no size is None."""
+        return TensorType(DType.of(array.dtype), tuple(map(self.dim, array.shape)))
+
+    def dim(self, size: Any) -> Dim:
+        """A dim of the library's as one of ours."""
+        return int(size) if size == size and size is not None else None
+
+    def prepare(self, array: Array) -> Array:
+        """A caller's array in the form that the kernels take."""
+        return array
+
+    def from_numpy(self, array: "np.ndarray[Any, Any]") -> Array:
+        """A copy of a NumPy array, bit for bit."""
+        self.dtype(DType.of(array.dtype))
+        return self.xp.asarray(array, copy=True)
+
+    def to_numpy(self, array: Array) -> "np.ndarray[Any, Any]":
+        """The elements as a NumPy array, bit for bit."""
+        from .arrays import native
+
+        return native(array)
+
+    def copy(self, array: Array) -> Array:
+        """An array that owns its memory."""
+        return self.xp.asarray(array, copy=True)
+
+    def view(self, array: Array, dtype: Any) -> Array:
+        """The bits of `array` as the library's `dtype`, of the same width."""
+        raise NotImplementedError
+
+    def max_(self, arrays: Sequence[Array], dtype: DType) -> Array:
+        """Max of two or more arrays, broadcast."""
+        return lowering.max_(self, arrays, dtype)
+
+    def hardmax(self, array: Array, axis: int, dtype: DType) -> Array:
+        """Hardmax over the slices along `axis`, which lies in [0, r-1]."""
+        return lowering.hardmax(self, array, axis, dtype)
+
+    def lower(
+        self,
+        inputs: Sequence[Input],
+        outputs: Sequence[AnyNode],
+        types: dict[AnyNode, TensorType],
+    ) -> Function:
+        """A function from the arrays of `inputs` to those of `outputs`.
+
+        `types` are the types of all nodes, in topological order, each with its dtype known.
+        """
+        return interpret(self, inputs, outputs, types)
+
+    def constant(self, data: bytes, type_: TensorType) -> Array:
+        """A constant's elements as an array."""
+        from .arrays import from_bytes
+
+        return self.from_numpy(from_bytes(data, type_))

@@ -1,0 +1,107 @@
+"""JAX: the lowering inside `jax.jit`, with 64-bit types enabled in scope."""
+
+from collections.abc import Sequence
+from functools import cache, reduce
+from operator import add
+from typing import Any
+
+import jax
+import jax.experimental
+import jax.numpy as jnp
+import numpy as np
+
+from ..graph.dtypes import DType
+from ..graph.nodes import AnyNode, Input
+from ..graph.types import Dim, TensorType
+from . import lowering
+from .arrays import native
+from .base import Backend, Function
+from .execute import interpret
+
+Array = Any
+
+
+def x64() -> Any:
+    """A context in which JAX keeps 64-bit types; the caller's own setting is untouched."""
+    if hasattr(jax, "enable_x64"):
+        return jax.enable_x64(True)
+    return jax.experimental.enable_x64(True)  # type: ignore[attr-defined]  # before JAX 0.8
+
+
+class JaxBackend(Backend):
+    """JAX on whatever device its arrays are; also inside the caller's jit, vmap and grad."""
+
+    has_view = True
+
+    def __init__(self) -> None:
+        super().__init__("jax", jnp)
+
+    def dim(self, size: Any) -> Dim:
+        return size if isinstance(size, int) else str(size)
+
+    def from_numpy(self, array: Any) -> Array:
+        with x64():
+            return jnp.array(native(array))  # a copy: asarray may alias NumPy's memory
+
+    def to_numpy(self, array: Array) -> Any:
+        return np.asarray(array)
+
+    def copy(self, array: Array) -> Array:
+        return array  # JAX arrays never change
+
+    def view(self, array: Array, dtype: Any) -> Array:
+        return jax.lax.bitcast_convert_type(array, dtype)
+
+    def max_(self, arrays: Sequence[Array], dtype: DType) -> Array:
+        with x64():
+            return _kernel_max(self, dtype)(*arrays)
+
+    def hardmax(self, array: Array, axis: int, dtype: DType) -> Array:
+        with x64():
+            return _kernel_hardmax(self, axis, dtype)(array)
+
+    def lower(
+        self,
+        inputs: Sequence[Input],
+        outputs: Sequence[AnyNode],
+        types: dict[AnyNode, TensorType],
+    ) -> Function:
+        run = jax.jit(interpret(self, inputs, outputs, types))
+
+        def call(arrays: Sequence[Array]) -> list[Array]:
+            with x64():
+                return list(run(list(arrays)))
+
+        return call
+
+
+@cache
+def _kernel_max(backend: JaxBackend, dtype: DType) -> Any:
+    def max_(*arrays: Array) -> Array:
+        return lowering.max_(backend, arrays, dtype)
+
+    if not dtype.is_float:
+        return jax.jit(max_)
+    # The view as integers has no derivative, so it is given: tied operands share it equally.
+    differentiable = jax.custom_jvp(max_)
+
+    @differentiable.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        result = differentiable(*primals)
+        best = lowering.total_order(backend, result, dtype)
+        wins = [lowering.total_order(backend, x, dtype) == best for x in primals]
+        share = 1 / reduce(add, [win.astype(result.dtype) for win in wins])
+        moved = [
+            jnp.where(win, t, jnp.zeros_like(t)) for win, t in zip(wins, tangents, strict=True)
+        ]
+        return result, reduce(add, moved) * share
+
+    return jax.jit(differentiable)
+
+
+@cache
+def _kernel_hardmax(backend: JaxBackend, axis: int, dtype: DType) -> Any:
+    return jax.jit(lambda array: lowering.hardmax(backend, array, axis, dtype))
+
+
+backend = JaxBackend

@@ -1,0 +1,1 @@
+"""Nodes, types, inference, rewrites and printing; no array library is imported here."""

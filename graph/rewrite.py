@@ -1,0 +1,148 @@
+"""Rewrites that change no byte, no shape and no error."""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from typing import assert_never
+
+from .infer import is_weak, normal_axis
+from .nodes import AnyNode, Constant, Hardmax, Input, Max
+from .scalars import encode
+from .types import TensorType, broadcast
+from .versions import flattens
+from .walk import operands_of, topological
+
+Merge = Callable[[Sequence[Constant]], Constant]
+"""Computes Max of two or more constants."""
+
+
+def simplify(outputs: Sequence[AnyNode], merge: Merge) -> list[AnyNode]:
+    """`outputs` over as few nodes as the exact rules give.
+
+    Nested Max of one version become one; constants merge; duplicate operands, one-operand Max and
+    Hardmax of Hardmax over the same slices go; equal nodes become one.
+    """
+    size = 0
+    while (order := topological(outputs)) and len(order) != size:
+        size = len(order)
+        outputs = _Round(order, outputs, merge).outputs
+    return list(outputs)
+
+
+class _Round:
+    """One pass from the inputs to the outputs, each node built on rewritten operands."""
+
+    def __init__(self, order: Sequence[AnyNode], outputs: Sequence[AnyNode], merge: Merge) -> None:
+        self.merge = merge
+        self.consumers = Counter(outputs)
+        for node in order:
+            self.consumers.update(set(operands_of(node)))
+        self.interned: dict[Hashable, AnyNode] = {}
+        self.rewritten: dict[AnyNode, AnyNode] = {}
+        for node in order:
+            self.rewritten[node] = self.rewrite(node)
+        self.outputs = [self.rewritten[node] for node in outputs]
+
+    def rewrite(self, node: AnyNode) -> AnyNode:
+        match node:
+            case Input():
+                return node
+            case Constant():
+                return self.intern(node)
+            case Hardmax():
+                operand = self.rewritten[node.operand]
+                if isinstance(operand, Hardmax) and slices(operand) == slices(node):
+                    return operand
+                if operand is not node.operand:
+                    node = Hardmax.of(operand, node.axis, node.opset, node._origin)
+                return self.intern(node)
+            case Max():
+                return self.rewrite_max(node)
+            case _:
+                assert_never(node)
+
+    def rewrite_max(self, node: Max) -> AnyNode:
+        dtype = node.type.dtype
+        if len(node.operands) == 1:
+            # With an open dtype it still is a check of the version's dtypes.
+            return self.rewritten[node.operands[0]] if dtype else self.rebuilt(node, node.operands)
+        operands: list[AnyNode] = []
+        for old in node.operands:
+            new = self.rewritten[old]
+            # A Max that others use too is computed anyway: taking it in would cost them twice.
+            nested = isinstance(new, Max) and new.version == node.version
+            if nested and len(new.operands) > 1 and self.consumers[old] == 1:  # type: ignore[union-attr]
+                operands += new.operands  # type: ignore[union-attr]
+            else:
+                operands.append(new)
+        if dtype:
+            operands = [
+                Constant.of_bytes(encode(x.number, dtype), TensorType(dtype, ()), x._origin)
+                if is_weak(x)
+                else x
+                for x in operands
+            ]
+        operands = self.merge_constants(operands)
+        distinct = list(dict.fromkeys(operands))
+        if len(distinct) == 1:
+            if _is_canonical(distinct[0]):
+                return distinct[0]
+            distinct *= 2  # keeps turning each NaN into the canonical one
+        return self.rebuilt(node, tuple(distinct))
+
+    def rebuilt(self, node: Max, operands: tuple[AnyNode, ...]) -> AnyNode:
+        if operands != node.operands:
+            node = Max.of(operands, node.opset, node._origin)
+        return self.intern(node)
+
+    def merge_constants(self, operands: Sequence[AnyNode]) -> list[AnyNode]:
+        constants = [x for x in operands if isinstance(x, Constant) and not x.is_weak]
+        others = [x for x in operands if not isinstance(x, Constant) or x.is_weak]
+        merged: list[Constant] = []
+        for constant in constants:
+            # Only where the result is no larger than one of the two: (n, 1) and (1, n) stay apart.
+            shapes = [x.declared.shape for x in (*merged[-1:], constant)]
+            if merged and broadcast(shapes) in shapes:
+                merged[-1] = self.merge([merged[-1], constant])
+            else:
+                merged.append(constant)
+        return [*others, *(self.intern(constant) for constant in merged)]
+
+    def intern(self, node: AnyNode) -> AnyNode:
+        return self.interned.setdefault(_key(node), node)
+
+
+def slices(node: Hardmax) -> Hashable:
+    """What two Hardmax nodes share when they put a 1 into the same slices, errors included."""
+    rank, dtype = node.ndim, node.dtype
+    legacy = flattens(node.version)
+    axis = node.axis if rank is None else normal_axis(node.axis, rank)
+    if rank is not None and axis == rank - 1:
+        legacy = False  # rows of the last axis, in every version
+    return axis, rank is None, legacy, None if dtype else node.version
+
+
+def _key(node: AnyNode) -> Hashable:
+    match node:
+        case Input():
+            return node
+        case Constant():
+            data = node.data  # repr tells 0.0 from -0.0, and 1 from 1.0
+            return Constant, node.declared, data if isinstance(data, bytes) else repr(data)
+        case Hardmax():
+            return Hardmax, node.operand, slices(node)
+        case Max():
+            return Max, node.version, frozenset(node.operands), len(node.operands) == 1
+        case _:
+            assert_never(node)
+
+
+def _is_canonical(node: AnyNode) -> bool:
+    """Whether every NaN that `node` can give is the canonical one."""
+    dtype = node.dtype
+    match node:
+        case Hardmax():
+            return True
+        case Max() if len(node.operands) > 1:
+            return True
+        case _:
+            return dtype is not None and not dtype.is_float

@@ -1,0 +1,53 @@
+"""Max and Hardmax: one definition of the two ONNX operators, with the same bytes everywhere."""
+
+from .backends import available as backends
+from .eager import hardmax, maximum
+from .graph.dtypes import DType
+from .graph.errors import (
+    AxisError,
+    BackendError,
+    BindingError,
+    FrozenError,
+    GraphError,
+    LazyError,
+    MissingBackendError,
+    OpsetError,
+    RangeError,
+    ShapeError,
+    TypeInferenceError,
+)
+from .graph.node import Node
+from .graph.nodes import Constant, Hardmax, Input, Max
+from .graph.types import TensorType
+from .program import Program, compile, evaluate
+from .structure import Graph
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AxisError",
+    "BackendError",
+    "BindingError",
+    "Constant",
+    "DType",
+    "FrozenError",
+    "Graph",
+    "GraphError",
+    "Hardmax",
+    "Input",
+    "LazyError",
+    "Max",
+    "MissingBackendError",
+    "Node",
+    "OpsetError",
+    "Program",
+    "RangeError",
+    "ShapeError",
+    "TensorType",
+    "TypeInferenceError",
+    "backends",
+    "compile",
+    "evaluate",
+    "hardmax",
+    "maximum",
+]

@@ -1,0 +1,122 @@
+"""Programs: graphs bound to a backend, lowered once for each signature of their arrays."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from .backends import Backend, get, of
+from .bind import check_bound, missing_inputs, ordered
+from .graph.errors import TypeInferenceError
+from .graph.infer import is_weak, solve
+from .graph.nodes import AnyNode
+from .graph.show import operation_text
+from .graph.types import TensorType
+from .graph.walk import topological
+from .structure import Graph
+
+Array = Any
+Plan = Callable[[Sequence[Array]], Any]
+
+
+class Program:
+    """What `compile` gives: call it with arrays, by position or by name.
+
+    The first call with arrays of a new signature (library, dtypes and shapes) checks them against
+    what the graph promises, and lowers it; later calls run at once.
+    """
+
+    def __init__(self, graph: Graph, backend: Backend | None = None) -> None:
+        solve(graph.nodes)  # an error in the graph is raised now, not at the first call
+        self.graph = graph
+        self.backend = backend
+        self._plans: dict[Any, Plan] = {}
+
+    def __call__(self, /, *arrays: Array, **by_name: Array) -> Any:
+        """Run the graph; results come in the structure of its outputs and share no memory.
+
+        Raises:
+            BindingError: an input is missing, or one is not known.
+            TypeInferenceError: an array's dtype is not the promised one, libraries are mixed, or
+                an object is no array.
+            ShapeError: ranks, sizes or named dims do not fit.
+        """
+        if by_name:
+            arrays = ordered(self.graph.inputs, arrays, by_name)
+        try:
+            plan = self._plans[tuple([(type(x), x.dtype, x.shape) for x in arrays])]
+        except (KeyError, AttributeError, TypeError):
+            plan = self._plan(arrays)
+        return plan(arrays)
+
+    def _plan(self, arrays: Sequence[Array]) -> Plan:
+        graph = self.graph
+        missing_inputs(graph.inputs, arrays)
+        source = of(arrays)
+        target = self.backend or source
+        given = check_bound(graph.inputs, arrays, source.type_of)
+        _check_dtypes(solve(graph.nodes, given), graph.output_nodes)
+        outputs = self._simplified
+        run = target.lower(graph.inputs, outputs, solve(topological(outputs), given))
+        if target is source:
+            prepare = target.prepare
+        else:
+            prepare = lambda array: target.from_numpy(source.to_numpy(array))  # noqa: E731
+
+        def plan(arrays: Sequence[Array]) -> Any:
+            return graph.pack(run([prepare(array) for array in arrays]))
+
+        if len(self._plans) >= 1024:  # a caller whose shapes never repeat
+            self._plans.clear()
+        self._plans[tuple([(type(x), x.dtype, x.shape) for x in arrays])] = plan
+        return plan
+
+    @cached_property
+    def _simplified(self) -> tuple[AnyNode, ...]:
+        return self.graph.simplify().output_nodes
+
+    def __repr__(self) -> str:
+        name = self.backend.name if self.backend else "the library of the arrays passed"
+        return f"<Program on {name}: {self.graph!r}>"
+
+
+def compile(outputs: Any, backend: Any = None) -> Program:
+    """A program that computes `outputs`.
+
+    Args:
+        outputs: A node, a sequence or a mapping of nodes, or a `Graph`.
+        backend: "numpy", "jax", "torch", "dask", "cupy", "array-api-strict", or an array
+            namespace. None: each call goes to the library of the arrays passed.
+
+    >>> import numpy as np
+    >>> x = Input("x", "float32", ("n", 3))
+    >>> compile(Hardmax(x))(np.float32([[1, 3, 3]]))
+    array([[0., 1., 0.]], dtype=float32)
+
+    Raises:
+        GraphError: the graph has an error in it, or the backend cannot be used.
+    """
+    graph = outputs if isinstance(outputs, Graph) else Graph(outputs)
+    return Program(graph, None if backend is None else get(backend))
+
+
+def evaluate(outputs: Any, inputs: Mapping[str, Array] | None = None, backend: Any = None) -> Any:
+    """Compile `outputs` and run them once on `inputs`, a mapping of names to arrays.
+
+    >>> import numpy as np
+    >>> evaluate(Max(Input("x"), 0), {"x": np.int8([-1, 2])})
+    array([0, 2], dtype=int8)
+
+    Raises:
+        GraphError: as `compile` and the call of a `Program`.
+    """
+    return compile(outputs, backend)(**(inputs or {}))
+
+
+def _check_dtypes(types: Mapping[AnyNode, TensorType], outputs: Sequence[AnyNode]) -> None:
+    for node, type_ in types.items():
+        if type_.dtype is None and (node in outputs or not is_weak(node)):
+            raise TypeInferenceError(
+                "nothing says which dtype this has.",
+                "Give one: Constant(value, dtype=...).",
+                operation_text(node, ()),
+            )
