@@ -11,6 +11,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_heading_anchors = 2
 exclude_patterns = ["_build"]
 
+default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings say more than `Any` does
 
