@@ -22,7 +22,7 @@ class Node:
 
     @property
     def origin(self) -> str:
-        """The line of the caller's code that made this node: `file.py:12`."""
+        """File and line of the caller's code that made this node."""
         return origin_text(self._origin)
 
     @property
