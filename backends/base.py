@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from ..graph.dtypes import DType
 from ..graph.errors import BackendError
 from ..graph.nodes import AnyNode, Input
+from ..graph.surrogates import Surrogate
 from ..graph.types import Dim, TensorType
 from . import lowering
 from .execute import interpret
@@ -76,8 +77,13 @@ class Backend:
         """Max of two or more arrays, broadcast."""
         return lowering.max_(self, arrays, dtype)
 
-    def hardmax(self, array: Array, axis: int, dtype: DType) -> Array:
-        """Hardmax over the slices along `axis`, which lies in [0, r-1]."""
+    def hardmax(
+        self, array: Array, axis: int, dtype: DType, surrogate: Surrogate | None = None
+    ) -> Array:
+        """Hardmax over the slices along `axis`, which lies in [0, r-1].
+
+        A library without derivatives has no use for `surrogate`.
+        """
         return lowering.hardmax(self, array, axis, dtype)
 
     def lower(
