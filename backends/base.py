@@ -98,6 +98,14 @@ class Backend:
         """
         return interpret(self, inputs, outputs, types)
 
+    def differentiated(self, run: Function, written: Callable[[], Function]) -> Function:
+        """`run`, which a rewritten graph gave, with the derivative of the graph as written.
+
+        The values are the same, but a rewrite of Max changes the shares of tied operands.
+        A library without derivatives has no use for `written`.
+        """
+        return run
+
     def constant(self, data: bytes, type_: TensorType) -> Array:
         """A constant's elements as an array."""
         from .arrays import from_bytes

@@ -44,6 +44,17 @@ def shared(max_: Kernel, key: Kernel, scope: Callable[[], Any]) -> Kernel:
     return differentiable
 
 
+def differentiated(run: Kernel, written: Callable[[], Kernel]) -> Kernel:
+    """`run` with the derivative of `written()`; both take a list of arrays and give one."""
+    differentiable = jax.custom_jvp(lambda *arrays: run(arrays))
+
+    @differentiable.defjvp
+    def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+        return jax.jvp(lambda *arrays: written()(arrays), primals, tangents)
+
+    return lambda arrays: differentiable(*arrays)
+
+
 def straight_through(
     hardmax: Kernel, axis: int, surrogate: Surrogate, scope: Callable[[], Any]
 ) -> Kernel:

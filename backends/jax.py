@@ -1,6 +1,6 @@
 """JAX: the lowering inside `jax.jit`, with 64-bit types enabled in scope."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -17,7 +17,7 @@ from . import lowering
 from .arrays import native
 from .base import Backend, Function
 from .execute import interpret
-from .gradients import shared, straight_through
+from .gradients import differentiated, shared, straight_through
 
 Array = Any
 
@@ -69,13 +69,20 @@ class JaxBackend(Backend):
         outputs: Sequence[AnyNode],
         types: dict[AnyNode, TensorType],
     ) -> Function:
-        run = jax.jit(interpret(self, inputs, outputs, types))
+        return _compiled(interpret(self, inputs, outputs, types))
 
-        def call(arrays: Sequence[Array]) -> list[Array]:
-            with x64():
-                return list(run(list(arrays)))
+    def differentiated(self, run: Function, written: Callable[[], Function]) -> Function:
+        return _compiled(differentiated(run, cache(written)))
 
-        return call
+
+def _compiled(run: Function) -> Function:
+    jitted = jax.jit(run)
+
+    def call(arrays: Sequence[Array]) -> list[Array]:
+        with x64():
+            return list(jitted(list(arrays)))
+
+    return call
 
 
 @cache
