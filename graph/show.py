@@ -37,9 +37,14 @@ def _operation(node: AnyNode) -> str:
         case Max():
             return f"Max-{node.version} of {len(node.operands)}"
         case Hardmax():
-            return f"Hardmax-{node.version} axis={node.axis}"
+            return f"Hardmax-{node.version} {_attributes(node)}"
         case _:
             assert_never(node)
+
+
+def _attributes(node: Hardmax) -> str:
+    surrogate = f" surrogate={node.surrogate}" if node.surrogate else ""
+    return f"axis={node.axis}{surrogate}"
 
 
 def operation_text(node: AnyNode, operands: Sequence[TensorType]) -> str:
@@ -135,6 +140,6 @@ def _expression(node: AnyNode, names: Mapping[AnyNode, str]) -> str:
                 shown.append(f"... {len(node.operands) - _SHOWN_OPERANDS} more")
             return f"Max-{node.version}({', '.join(shown)})"
         case Hardmax():
-            return f"Hardmax-{node.version}({names[node.operand]}, axis={node.axis})"
+            return f"Hardmax-{node.version}({names[node.operand]}, {_attributes(node)})"
         case _:
             assert_never(node)

@@ -57,6 +57,11 @@ class Program:
         _check_dtypes(solve(graph.nodes, given), graph.output_nodes)
         outputs = self._simplified
         run = target.lower(graph.inputs, outputs, solve(topological(outputs), given))
+        if outputs != graph.output_nodes:
+            run = target.differentiated(
+                run,
+                lambda: target.lower(graph.inputs, graph.output_nodes, solve(graph.nodes, given)),
+            )
         if target is source:
             prepare = target.prepare
         else:
