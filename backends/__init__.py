@@ -116,6 +116,7 @@ def _of_array(array: Any) -> Backend:
 def available() -> dict[str, str]:
     """Each backend's version, or why it cannot be used.
 
+    >>> from maxhard import backends
     >>> "numpy" in backends()
     True
     """
