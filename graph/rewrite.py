@@ -48,16 +48,23 @@ class _Round:
             case Constant():
                 return self.intern(node)
             case Hardmax():
-                operand = self.rewritten[node.operand]
-                if isinstance(operand, Hardmax) and slices(operand) == slices(node):
-                    return operand
-                if operand is not node.operand:
-                    node = Hardmax.of(operand, node.axis, node.opset, node._origin)
-                return self.intern(node)
+                return self.rewrite_hardmax(node)
             case Max():
                 return self.rewrite_max(node)
             case _:
                 assert_never(node)
+
+    def rewrite_hardmax(self, node: Hardmax) -> AnyNode:
+        operand = self.rewritten[node.operand]
+        if isinstance(operand, Hardmax) and slices(operand) == slices(node):
+            # The derivatives are multiplied: by the identity, or with a zero.
+            if node.surrogate == "identity" or operand.surrogate is None:
+                return operand
+            if node.surrogate is None:
+                operand = operand.operand
+        if operand is not node.operand:
+            node = Hardmax.of(operand, node.axis, node.opset, node.surrogate, node._origin)
+        return self.intern(node)
 
     def rewrite_max(self, node: Max) -> AnyNode:
         dtype = node.dtype
@@ -140,10 +147,10 @@ def _key(node: AnyNode) -> Hashable:
         case Input():
             return node
         case Constant():
-            data = node.data  # repr tells 0.0 from -0.0, and 1 from 1.0
-            return Constant, node.declared, data if isinstance(data, bytes) else repr(data)
+            data = node.data  # repr tells 0.0 from -0.0, 1.0 from 1
+            return Constant, node.declared, repr(data) if isinstance(data, float) else data
         case Hardmax():
-            return Hardmax, node.operand, slices(node)
+            return Hardmax, node.operand, slices(node), node.surrogate
         case Max():
             return Max, node.version, frozenset(node.operands), len(node.operands) == 1
         case _:
