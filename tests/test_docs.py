@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import maxhard
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
 EXAMPLES = sorted(ROOT.glob("docs/examples/*.py"))
@@ -40,6 +42,12 @@ def test_snippets_of_a_page_print_what_they_show(page: Path) -> None:
 
     assert result.failed == 0
     assert result.attempted == snippets.count("\n>>> ") + snippets.startswith(">>> ")
+
+
+def test_the_reference_has_every_public_name() -> None:
+    documented = re.findall(r"^\.\. auto\w+:: (\w+)$", (ROOT / "docs/api.md").read_text(), re.M)
+
+    assert sorted(documented) == sorted(maxhard.__all__)
 
 
 def test_the_readme_has_two_complete_commands() -> None:
