@@ -4,7 +4,6 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from math import prod
 from threading import Thread
 from typing import Any
 
@@ -13,11 +12,13 @@ import numpy as np
 Array = Any
 Block = tuple[slice, ...]
 
-BLOCK_BYTES = 2**18
-"""Bytes of one operand in a block: a few operands fill half of a usual second-level cache, and
-NumPy's cost for each call stays below a tenth."""
-THREADED_BYTES = 2**21
-"""Bytes below which one thread does all: starting another costs as much as a quarter of these."""
+BLOCK_BYTES = 2**19
+"""Bytes of one operand in a block. Half as many would fit better into a second-level cache, but
+NumPy's cost for each call, and that of threads taking turns in Python, weigh more."""
+SMALL = 2**11
+"""Elements up to which the fixed cost of blocks is more than all the rest."""
+THREADED_BYTES = 2**20
+"""Bytes below which one thread does all: starting another takes as long as half of these."""
 
 
 def default_threads() -> int:
@@ -68,12 +69,28 @@ class Scratch:
             self._kept[key] = make()
         return self._kept[key]
 
-    def expanded(self, kind: str, array: Array) -> Array:
-        """`array`, or a real copy where it repeats one element: NumPy is slow on those."""
-        if array.size > 1 and not any(array.strides):
-            value = array[(0,) * array.ndim]
-            return self.made(kind, array.shape, lambda: np.full(array.shape, value))
-        return array
+
+def aligned(arrays: Sequence[Array], shape: tuple[int, ...]) -> list[Array]:
+    """Views of `arrays` of that shape; arrays of one element stay as they are."""
+    return [x if x.shape == shape or x.size == 1 else np.broadcast_to(x, shape) for x in arrays]
+
+
+def parts(arrays: Sequence[Array], block: Block, scratch: Scratch) -> list[Array]:
+    """The block of each of the `aligned` arrays.
+
+    One element is repeated in memory: NumPy's vector code wants contiguous operands.
+    """
+    shape = tuple([part.stop - part.start for part in block])
+
+    def repeated(x: Array) -> Array:
+        out = np.empty(shape, x.dtype)
+        out[...] = x.reshape(())
+        return out
+
+    return [
+        x[block] if x.size != 1 else scratch.made(f"operand {i}", shape, lambda x=x: repeated(x))
+        for i, x in enumerate(arrays)
+    ]
 
 
 def run(
@@ -108,11 +125,3 @@ def run(
         thread.join()
     if failures:
         raise failures[0]
-
-
-def flat_or_broadcast(arrays: Sequence[Array], shape: tuple[int, ...]) -> list[Array]:
-    """Views of `arrays` of one shape: flat where they lie alike in memory, else `shape`."""
-    if all(x.size == 1 or x.shape == shape and x.flags.c_contiguous for x in arrays):
-        size = prod(shape)
-        return [np.broadcast_to(x.reshape(-1), (size,)) for x in arrays]
-    return [np.broadcast_to(x, shape) for x in arrays]

@@ -7,6 +7,7 @@ found by a second reduction, over one byte for each element.
 """
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from math import prod
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from ..graph.dtypes import DType
 from .arrays import numpy_dtype
-from .blocks import BLOCK_BYTES, Block, Scratch, blocks, run
+from .blocks import BLOCK_BYTES, SMALL, Block, Scratch, aligned, blocks, parts, run
 from .lowering import FORMATS, Format
 from .numpy_max import fold, stored_as
 
@@ -22,10 +23,8 @@ Array = Any
 
 SHORT = 64
 """Rows below this length are transposed, and inner axes below it are not worth reducing along."""
-ROWS = 128
+ROWS = 64
 """How much of a long axis is compared at a time; at most 255, as the index is a byte."""
-SMALL = 2048
-"""Elements up to which the fixed cost of blocks is more than all the rest."""
 
 
 def hardmax_step(
@@ -44,19 +43,22 @@ def hardmax_step(
 
     def small(*arrays: Array) -> Array:
         x = _values([x.view(stored) for x in arrays], shape, form, Scratch())
-        index = x.argmax(axis=axis, keepdims=True)
-        return np.equal(positions, index).astype(given)
+        return np.equal(positions, x.argmax(axis, keepdims=True)).astype(given)
+
+    def tiny(*arrays: Array) -> Array:
+        return unit_rows.take(reduce(np.maximum, arrays).argmax(-1), 0)
 
     positions = np.arange(n).reshape([n if i == axis else 1 for i in range(len(shape))])
+    unit_rows = np.eye(min(n, SHORT), dtype=given)
 
     def by_blocks(*arrays: Array) -> Array:
         result = np.zeros(shape, form.integer)
         flat = result.reshape(-1)
         strides = [stride // result.itemsize for stride in result.strides]
-        operands = [np.broadcast_to(x.view(stored), shape) for x in arrays]
+        operands = aligned([x.view(stored) for x in arrays], shape)
 
         def work(block: Block, scratch: Scratch) -> None:
-            index = first_maximum(operands, block, axis, chunk, form, scratch)
+            index = first_maximum(operands, block, axis, n, chunk, form, scratch)
             places = scratch.made(
                 "places", index.shape, lambda: _places(index.shape, axis, strides)
             )
@@ -67,13 +69,14 @@ def hardmax_step(
             flat[start:][index.reshape(-1)] = ones
 
         sliced = [chunk if i == axis else size for i, size in enumerate(shape)]
-        parts = blocks(sliced, BLOCK_BYTES // dtype.itemsize, axis)
-        run(work, parts, result, threads)
+        run(work, blocks(sliced, BLOCK_BYTES // dtype.itemsize, axis), result, threads)
         return result.view(given)
 
     if 0 in shape:
         return lambda *arrays: np.zeros(shape, given)
-    return small if prod(shape) <= SMALL else by_blocks
+    if prod(shape) > SMALL:
+        return by_blocks
+    return tiny if inner == 1 and n <= SHORT and dtype is not DType.BFLOAT16 else small
 
 
 def chunk_length(n: int, inner: int, dtype: DType, count: int) -> int:
@@ -86,17 +89,22 @@ def chunk_length(n: int, inner: int, dtype: DType, count: int) -> int:
 
 
 def first_maximum(
-    operands: Sequence[Array], block: Block, axis: int, chunk: int, form: Format, scratch: Scratch
+    operands: Sequence[Array],
+    block: Block,
+    axis: int,
+    n: int,
+    chunk: int,
+    form: Format,
+    scratch: Scratch,
 ) -> Array:
     """The index of the first maximum of each slice in the block, with 1 for the axis's length."""
-    n = operands[0].shape[axis]
     best: Array = None
     found: Array = None
     for start in range(0, n, chunk):
         span = slice(start, min(start + chunk, n))
         part = (*block[:axis], span, *block[axis + 1 :])
         shape = tuple([s.stop - s.start for s in part])
-        x = _values([x[part] for x in operands], shape, form, scratch)
+        x = _values(parts(operands, part, scratch), shape, form, scratch)
         x = x.reshape(prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]))
         maximum, index = _first(x, scratch, chunk < n)
         if start == 0:
@@ -156,8 +164,6 @@ def _values(
     arrays: Sequence[Array], shape: tuple[int, ...], form: Format, scratch: Scratch
 ) -> Array:
     """What to compare: Max of the arrays, but for the bits of zeros and NaNs, which are equal."""
-    if len(arrays) > 1:
-        arrays = [scratch.expanded(f"{i}", x) for i, x in enumerate(arrays)]
     if arrays[0].dtype.kind == "f":
         if len(arrays) == 1:
             return arrays[0]

@@ -6,13 +6,14 @@ while it is in the cache, find the blocks that need repair.
 """
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from ..graph.dtypes import DType
 from .arrays import numpy_dtype
-from .blocks import BLOCK_BYTES, Scratch, blocks, flat_or_broadcast, run
+from .blocks import BLOCK_BYTES, SMALL, Block, Scratch, aligned, blocks, parts, run
 from .lowering import FORMATS
 
 Array = Any
@@ -21,9 +22,7 @@ Kernel = Callable[[Sequence[Array], Array, Scratch], None]
 as int16."""
 
 
-def max_step(
-    dtype: DType, shapes: Sequence[tuple[int, ...]], threads: int
-) -> Callable[..., Array]:
+def max_step(dtype: DType, shapes: Sequence[tuple[int, ...]], threads: int) -> Callable[..., Array]:
     """A function that gives Max of two or more arrays of these shapes."""
     shape = np.broadcast_shapes(*shapes)
     kernel = kernel_of(dtype)
@@ -31,25 +30,29 @@ def max_step(
     given = numpy_dtype(dtype)
     size = BLOCK_BYTES // dtype.itemsize
 
+    is_alike = all(x == shape or prod(x) == 1 for x in shapes)
+
     def at_once(*arrays: Array) -> Array:
         out = np.empty(shape, stored)
-        if out.size:
-            kernel([x.view(stored) for x in arrays], out, Scratch())
+        kernel([x.view(stored) for x in arrays], out, Scratch())
         return out.view(given)
 
     def by_blocks(*arrays: Array) -> Array:
-        result = np.empty(shape, stored)
-        operands = flat_or_broadcast([x.view(stored) for x in arrays], shape)
-        out = result.reshape(operands[0].shape)
+        out = result = np.empty(shape, stored)
+        operands = [x.view(stored) for x in arrays]
+        if is_alike and all(x.flags.c_contiguous for x in operands):
+            out, *operands = (x.reshape(-1) for x in (out, *operands))
+        operands = aligned(operands, out.shape)
 
-        def work(block: Any, scratch: Scratch) -> None:
-            parts = [scratch.expanded(f"{i}", x[block]) for i, x in enumerate(operands)]
-            kernel(parts, out[block], scratch)
+        def work(block: Block, scratch: Scratch) -> None:
+            kernel(parts(operands, block, scratch), out[block], scratch)
 
         run(work, blocks(out.shape, size), out, threads)
         return result.view(given)
 
-    return at_once if np.prod(shape) <= size // 4 else by_blocks
+    if prod(shape) == 0:
+        return lambda *arrays: np.empty(shape, given)
+    return at_once if prod(shape) <= SMALL else by_blocks
 
 
 def stored_as(dtype: DType) -> Any:
@@ -69,21 +72,28 @@ def kernel_of(dtype: DType) -> Kernel:
 
 def fold(function: "np.ufunc", arrays: Sequence[Array], out: Array) -> None:
     """Reduce `arrays` by a binary function, into `out`."""
-    function(arrays[0], arrays[1], out)
+    function(arrays[0], arrays[1], out=out)
     for array in arrays[2:]:
-        function(out, array, out)
+        function(out, array, out=out)
+
+
+def largest(array: Array) -> Any:
+    """The largest element, or a NaN; `argmax` is the fastest scan that NumPy has."""
+    if not array.flags.c_contiguous:  # look at repeated elements once
+        array = array[tuple([slice(None if stride else 1) for stride in array.strides])]
+    return array.item(array.argmax())
 
 
 def _wide(arrays: Sequence[Array], out: Array, scratch: Scratch, form: Any) -> None:
     fold(np.maximum, arrays, out)
     bits = out.view(form.integer)
-    if np.minimum.reduce(bits, axis=None) == ~form.magnitude:  # a -0, perhaps for a +0
+    if bits.item(bits.argmin()) == ~form.magnitude:  # a -0, perhaps for a +0
         signs = scratch.empty("signs", out.shape, bits.dtype)
         fold(np.bitwise_and, [x.view(bits.dtype) for x in arrays], signs)
         signs |= form.magnitude  # the maximum is negative only where all operands are
         bits &= signs
-    largest = np.maximum.reduce(out, axis=None)
-    if largest != largest:
+    top = largest(out)
+    if top != top:
         is_nan = np.not_equal(out, out, out=scratch.empty("mask", out.shape, bool))
         np.copyto(bits, form.quiet_nan, where=is_nan)
 
@@ -100,8 +110,8 @@ def _halves(arrays: Sequence[Array], out: Array, scratch: Scratch, form: Any) ->
     np.maximum(least, positive, out=least)  # no bound where an operand is positive
     bits = out.view(np.uint16)
     np.minimum(bits, least, out=bits)
-    negative_nan = any([np.maximum.reduce(x, axis=None) > negative_infinity for x in unsigned])
-    if negative_nan or np.maximum.reduce(out, axis=None) > form.infinity:
+    negative_nan = any([largest(x) > negative_infinity for x in unsigned])
+    if negative_nan or largest(out) > form.infinity:
         is_nan = np.greater(out, form.infinity, out=scratch.empty("mask", out.shape, bool))
         if negative_nan:
             fold(np.maximum, unsigned, least)
