@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from ..graph.dtypes import DType
 from ..graph.errors import BackendError
 from ..graph.nodes import AnyNode, Input
+from ..graph.surrogates import Surrogate
 from ..graph.types import Dim, TensorType
 from . import lowering
 from .execute import interpret
@@ -76,8 +77,13 @@ class Backend:
         """Max of two or more arrays, broadcast."""
         return lowering.max_(self, arrays, dtype)
 
-    def hardmax(self, array: Array, axis: int, dtype: DType) -> Array:
-        """Hardmax over the slices along `axis`, which lies in [0, r-1]."""
+    def hardmax(
+        self, array: Array, axis: int, dtype: DType, surrogate: Surrogate | None = None
+    ) -> Array:
+        """Hardmax over the slices along `axis`, which lies in [0, r-1].
+
+        A library without derivatives has no use for `surrogate`.
+        """
         return lowering.hardmax(self, array, axis, dtype)
 
     def lower(
@@ -91,6 +97,14 @@ class Backend:
         `types` are the types of all nodes, in topological order, each with its dtype known.
         """
         return interpret(self, inputs, outputs, types)
+
+    def differentiated(self, run: Function, written: Callable[[], Function]) -> Function:
+        """`run`, which a rewritten graph gave, with the derivative of the graph as written.
+
+        The values are the same, but a rewrite of Max changes the shares of tied operands.
+        A library without derivatives has no use for `written`.
+        """
+        return run
 
     def constant(self, data: bytes, type_: TensorType) -> Array:
         """A constant's elements as an array."""

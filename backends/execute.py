@@ -63,22 +63,20 @@ def apply(
                 number(backend, x.number, dtype) if is_weak(x) else values[x] for x in operands
             ]
             return arrays[0] if len(arrays) == 1 else backend.max_(arrays, dtype)
-        case Hardmax(operand, axis):
-            return apply_hardmax(backend, values[operand], axis, flattens(node.version), dtype)
+        case Hardmax(operand):
+            return apply_hardmax(backend, node, values[operand], dtype)
         case _:
             assert_never(node)
 
 
-def apply_hardmax(
-    backend: "Backend", array: Array, axis: int, flatten: bool, dtype: DType
-) -> Array:
-    """Hardmax along an axis; or, below version 13, of the 2-D matrix that `axis` splits off."""
+def apply_hardmax(backend: "Backend", node: Hardmax, array: Array, dtype: DType) -> Array:
+    """Hardmax along an axis; or, below version 13, of the 2-D matrix that the axis splits off."""
     shape = array.shape
-    axis = normal_axis(axis, len(shape))
-    if not flatten or axis == len(shape) - 1:
-        return backend.hardmax(array, axis, dtype)
+    axis = normal_axis(node.axis, len(shape))
+    if not flattens(node.version) or axis == len(shape) - 1:
+        return backend.hardmax(array, axis, dtype, node.surrogate)
     rows = backend.xp.reshape(array, (prod(shape[:axis]), prod(shape[axis:])))
-    return backend.xp.reshape(backend.hardmax(rows, 1, dtype), shape)
+    return backend.xp.reshape(backend.hardmax(rows, 1, dtype, node.surrogate), shape)
 
 
 def constant_arrays(backend: "Backend", types: dict[AnyNode, TensorType]) -> dict[AnyNode, Array]:

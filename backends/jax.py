@@ -1,8 +1,7 @@
 """JAX: the lowering inside `jax.jit`, with 64-bit types enabled in scope."""
 
-from collections.abc import Sequence
-from functools import cache, reduce
-from operator import add
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import jax
@@ -12,11 +11,13 @@ import numpy as np
 
 from ..graph.dtypes import DType
 from ..graph.nodes import AnyNode, Input
+from ..graph.surrogates import Surrogate
 from ..graph.types import Dim, TensorType
 from . import lowering
 from .arrays import native
 from .base import Backend, Function
 from .execute import interpret
+from .gradients import differentiated, shared, straight_through
 
 Array = Any
 
@@ -56,9 +57,11 @@ class JaxBackend(Backend):
         with x64():
             return _kernel_max(self, dtype)(*arrays)
 
-    def hardmax(self, array: Array, axis: int, dtype: DType) -> Array:
+    def hardmax(
+        self, array: Array, axis: int, dtype: DType, surrogate: Surrogate | None = None
+    ) -> Array:
         with x64():
-            return _kernel_hardmax(self, axis, dtype)(array)
+            return _kernel_hardmax(self, axis, dtype, surrogate)(array)
 
     def lower(
         self,
@@ -66,13 +69,20 @@ class JaxBackend(Backend):
         outputs: Sequence[AnyNode],
         types: dict[AnyNode, TensorType],
     ) -> Function:
-        run = jax.jit(interpret(self, inputs, outputs, types))
+        return _compiled(interpret(self, inputs, outputs, types))
 
-        def call(arrays: Sequence[Array]) -> list[Array]:
-            with x64():
-                return list(run(list(arrays)))
+    def differentiated(self, run: Function, written: Callable[[], Function]) -> Function:
+        return _compiled(differentiated(run, cache(written)))
 
-        return call
+
+def _compiled(run: Function) -> Function:
+    jitted = jax.jit(run)
+
+    def call(arrays: Sequence[Array]) -> list[Array]:
+        with x64():
+            return list(jitted(list(arrays)))
+
+    return call
 
 
 @cache
@@ -80,28 +90,20 @@ def _kernel_max(backend: JaxBackend, dtype: DType) -> Any:
     def max_(*arrays: Array) -> Array:
         return lowering.max_(backend, arrays, dtype)
 
-    if not dtype.is_float:
-        return jax.jit(max_)
-    # The view as integers has no derivative, so it is given: tied operands share it equally.
-    differentiable = jax.custom_jvp(max_)
+    def key(array: Array) -> Array:
+        return lowering.total_order(backend, array, dtype)
 
-    @differentiable.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
-        result = differentiable(*primals)
-        best = lowering.total_order(backend, result, dtype)
-        wins = [lowering.total_order(backend, x, dtype) == best for x in primals]
-        share = 1 / reduce(add, [win.astype(result.dtype) for win in wins])
-        moved = [
-            jnp.where(win, t, jnp.zeros_like(t)) for win, t in zip(wins, tangents, strict=True)
-        ]
-        return result, reduce(add, moved) * share
-
-    return jax.jit(differentiable)
+    return jax.jit(shared(max_, key, x64) if dtype.is_float else max_)
 
 
 @cache
-def _kernel_hardmax(backend: JaxBackend, axis: int, dtype: DType) -> Any:
-    return jax.jit(lambda array: lowering.hardmax(backend, array, axis, dtype))
+def _kernel_hardmax(
+    backend: JaxBackend, axis: int, dtype: DType, surrogate: Surrogate | None
+) -> Any:
+    def hardmax(array: Array) -> Array:
+        return lowering.hardmax(backend, array, axis, dtype)
+
+    return jax.jit(straight_through(hardmax, axis, surrogate, x64) if surrogate else hardmax)
 
 
 backend = JaxBackend

@@ -49,6 +49,10 @@ class OpsetError(GraphError, ValueError):
     """An opset that does not exist, or is newer than the ones known."""
 
 
+class SurrogateError(GraphError, ValueError):
+    """A surrogate that is not known."""
+
+
 class BindingError(GraphError, TypeError):
     """Inputs that are missing, extra, or of one name."""
 

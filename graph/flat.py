@@ -26,8 +26,8 @@ def flatten(outputs: Sequence[AnyNode]) -> Flat:
                 operands = [number[operand] for operand in node.operands]
                 rows.append(("Max", node.origin, operands, node.opset))
             case Hardmax():
-                operand = number[node.operand]
-                rows.append(("Hardmax", node.origin, operand, node.axis, node.opset))
+                attributes = node.axis, node.opset, node.surrogate
+                rows.append(("Hardmax", node.origin, number[node.operand], *attributes))
             case _:
                 assert_never(node)
     return rows, [number[node] for node in outputs]
@@ -45,8 +45,8 @@ def restore(flat: Flat) -> list[AnyNode]:
                 nodes.append(Constant.of_bytes(data, declared, origin))
             case ("Max", origin, operands, opset):
                 nodes.append(Max.of(tuple(nodes[i] for i in operands), opset, origin))
-            case ("Hardmax", origin, operand, axis, opset):
-                nodes.append(Hardmax.of(nodes[operand], axis, opset, origin))
+            case ("Hardmax", origin, operand, axis, opset, surrogate):
+                nodes.append(Hardmax.of(nodes[operand], axis, opset, surrogate, origin))
             case _:
                 raise ValueError(f"not a node: {row!r}")
     return [nodes[i] for i in outputs]

@@ -22,7 +22,7 @@ class Node:
 
     @property
     def origin(self) -> str:
-        """The line of the caller's code that made this node: `file.py:12`."""
+        """File and line of the caller's code that made this node."""
         return origin_text(self._origin)
 
     @property
@@ -88,4 +88,6 @@ class Node:
             "Run it first: maxhard.evaluate(node, {name: array}) or maxhard.compile(node)(array).",
         )
 
-    __bool__ = __iter__ = __len__ = __array__ = __float__ = __int__ = __index__ = _lazy
+    __bool__ = __iter__ = __contains__ = __len__ = __array__ = __float__ = __int__ = __index__ = (
+        _lazy
+    )

@@ -8,6 +8,7 @@ from .errors import GraphError, TypeInferenceError
 from .node import Node, set_field
 from .origin import Origin, caller, origin_text
 from .snapshot import snapshot
+from .surrogates import Surrogate, checked_surrogate
 from .types import TensorType
 from .versions import (
     checked_opset,
@@ -144,25 +145,41 @@ class Max(Node):
 class Hardmax(Node):
     """ONNX Hardmax: 1 at the first maximum, 0 elsewhere (see `maxhard.hardmax`)."""
 
-    __slots__ = __match_args__ = ("operand", "axis", "opset")
+    __slots__ = __match_args__ = ("operand", "axis", "opset", "surrogate")
     operand: "AnyNode"
     axis: int
     opset: int
+    surrogate: Surrogate | None
 
-    def __init__(self, operand: Any, axis: int | None = None, *, opset: int = 13) -> None:
+    def __init__(
+        self,
+        operand: Any,
+        axis: int | None = None,
+        *,
+        opset: int = 13,
+        surrogate: Surrogate | None = None,
+    ) -> None:
         origin = caller()
         try:
             checked_opset(opset)
             axis = checked_axis(axis, hardmax_version(opset))
+            surrogate = checked_surrogate(surrogate)
             node = operand if isinstance(operand, Node) else Constant(operand)
         except GraphError as error:
             raise error.within(_call_text("Hardmax", opset, origin)) from None
-        _fill(self, origin, None, node, axis, opset)
+        _fill(self, origin, None, node, axis, opset, surrogate)
 
     @classmethod
-    def of(cls, operand: "AnyNode", axis: int, opset: int, origin: Origin) -> Self:
+    def of(
+        cls,
+        operand: "AnyNode",
+        axis: int,
+        opset: int,
+        surrogate: Surrogate | None,
+        origin: Origin,
+    ) -> Self:
         """A Hardmax from checked parts."""
-        return _fill(object.__new__(cls), origin, None, operand, axis, opset)
+        return _fill(object.__new__(cls), origin, None, operand, axis, opset, surrogate)
 
     @property
     def version(self) -> int:

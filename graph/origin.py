@@ -10,7 +10,7 @@ Origin = tuple[CodeType, int] | str
 def caller() -> Origin:
     """The innermost frame outside maxhard, seen from the function that calls this one."""
     frame = sys._getframe(2)
-    while frame.f_globals["__name__"].startswith("maxhard."):
+    while frame.f_globals.get("__name__", "").startswith("maxhard."):
         if frame.f_back is None:
             return "unknown"
         frame = frame.f_back

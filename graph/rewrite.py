@@ -1,9 +1,9 @@
 """Rewrites that change no byte, no shape and no error."""
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from typing import assert_never
 
+from .dtypes import DType
 from .infer import is_weak, normal_axis
 from .nodes import AnyNode, Constant, Hardmax, Input, Max
 from .scalars import encode
@@ -33,13 +33,12 @@ class _Round:
 
     def __init__(self, order: Sequence[AnyNode], outputs: Sequence[AnyNode], merge: Merge) -> None:
         self.merge = merge
-        self.consumers = Counter(outputs)
-        for node in order:
-            self.consumers.update(set(operands_of(node)))
+        self.absorbed = _absorbed(order, outputs)
         self.interned: dict[Hashable, AnyNode] = {}
         self.rewritten: dict[AnyNode, AnyNode] = {}
         for node in order:
-            self.rewritten[node] = self.rewrite(node)
+            if node not in self.absorbed:
+                self.rewritten[node] = self.rewrite(node)
         self.outputs = [self.rewritten[node] for node in outputs]
 
     def rewrite(self, node: AnyNode) -> AnyNode:
@@ -49,45 +48,45 @@ class _Round:
             case Constant():
                 return self.intern(node)
             case Hardmax():
-                operand = self.rewritten[node.operand]
-                if isinstance(operand, Hardmax) and slices(operand) == slices(node):
-                    return operand
-                if operand is not node.operand:
-                    node = Hardmax.of(operand, node.axis, node.opset, node._origin)
-                return self.intern(node)
+                return self.rewrite_hardmax(node)
             case Max():
                 return self.rewrite_max(node)
             case _:
                 assert_never(node)
 
+    def rewrite_hardmax(self, node: Hardmax) -> AnyNode:
+        operand = self.rewritten[node.operand]
+        if isinstance(operand, Hardmax) and slices(operand) == slices(node):
+            # The derivatives are multiplied: by the identity, or with a zero.
+            if node.surrogate == "identity" or operand.surrogate is None:
+                return operand
+            if node.surrogate is None:
+                operand = operand.operand
+        if operand is not node.operand:
+            node = Hardmax.of(operand, node.axis, node.opset, node.surrogate, node._origin)
+        return self.intern(node)
+
     def rewrite_max(self, node: Max) -> AnyNode:
-        dtype = node.type.dtype
-        if len(node.operands) == 1:
+        dtype = node.dtype
+        tree = self.tree(node)
+        operands = [
+            self.rewritten[x] for each in tree for x in operands_of(each) if x not in self.absorbed
+        ]
+        if all(len(operands_of(each)) == 1 for each in tree):
             # With an open dtype it still is a check of the version's dtypes.
-            return self.rewritten[node.operands[0]] if dtype else self.rebuilt(node, node.operands)
-        operands: list[AnyNode] = []
-        for old in node.operands:
-            new = self.rewritten[old]
-            # A Max that others use too is computed anyway: taking it in would cost them twice.
-            nested = isinstance(new, Max) and new.version == node.version
-            if nested and len(new.operands) > 1 and self.consumers[old] == 1:  # type: ignore[union-attr]
-                operands += new.operands  # type: ignore[union-attr]
-            else:
-                operands.append(new)
+            return operands[0] if dtype else self.rebuilt(node, tuple(operands))
         if dtype:
-            operands = [
-                Constant.of_bytes(encode(x.number, dtype), TensorType(dtype, ()), x._origin)
-                if is_weak(x)
-                else x
-                for x in operands
-            ]
-        operands = self.merge_constants(operands)
-        distinct = list(dict.fromkeys(operands))
+            operands = [_strong(x, dtype) if is_weak(x) else x for x in operands]
+        distinct = list(dict.fromkeys(self.merge_constants(operands)))
         if len(distinct) == 1:
             if _is_canonical(distinct[0]):
                 return distinct[0]
             distinct *= 2  # keeps turning each NaN into the canonical one
         return self.rebuilt(node, tuple(distinct))
+
+    def tree(self, node: Max) -> list[AnyNode]:
+        """`node` and the Max nodes it absorbs, those deepest on the left first."""
+        return topological([node], lambda each: each is not node and each not in self.absorbed)
 
     def rebuilt(self, node: Max, operands: tuple[AnyNode, ...]) -> AnyNode:
         if operands != node.operands:
@@ -111,6 +110,28 @@ class _Round:
         return self.interned.setdefault(_key(node), node)
 
 
+def _absorbed(order: Sequence[AnyNode], outputs: Sequence[AnyNode]) -> set[AnyNode]:
+    """The Max nodes that one other Max of their version uses, and nothing else.
+
+    One that others use too is computed anyway: taking it in would cost them twice.
+    """
+    users: dict[AnyNode, set[AnyNode | None]] = {node: {None} for node in outputs}
+    for node in order:
+        for operand in operands_of(node):
+            users.setdefault(operand, set()).add(node)
+
+    def is_absorbed(node: AnyNode) -> bool:
+        user = next(iter(users[node])) if len(users[node]) == 1 else None
+        return isinstance(node, Max) and isinstance(user, Max) and user.version == node.version
+
+    return {node for node in order if is_absorbed(node)}
+
+
+def _strong(number: Constant, dtype: DType) -> Constant:
+    data = encode(number.number, dtype)
+    return Constant.of_bytes(data, TensorType(dtype, ()), number._origin)
+
+
 def slices(node: Hardmax) -> Hashable:
     """What two Hardmax nodes share when they put a 1 into the same slices, errors included."""
     rank, dtype = node.ndim, node.dtype
@@ -126,10 +147,10 @@ def _key(node: AnyNode) -> Hashable:
         case Input():
             return node
         case Constant():
-            data = node.data  # repr tells 0.0 from -0.0, and 1 from 1.0
-            return Constant, node.declared, data if isinstance(data, bytes) else repr(data)
+            data = node.data  # repr tells 0.0 from -0.0, 1.0 from 1
+            return Constant, node.declared, repr(data) if isinstance(data, float) else data
         case Hardmax():
-            return Hardmax, node.operand, slices(node)
+            return Hardmax, node.operand, slices(node), node.surrogate
         case Max():
             return Max, node.version, frozenset(node.operands), len(node.operands) == 1
         case _:

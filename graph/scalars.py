@@ -67,8 +67,15 @@ def _nearest(number: int | float, dtype: DType) -> float:
     return math.copysign(math.inf, number)
 
 
+def number_text(number: int | float) -> str:
+    """`repr`, or the width of an int that is too long to read (and for Python to print)."""
+    if isinstance(number, float) or abs(number) < 10**40:
+        return repr(number)
+    return f"an int of {number.bit_length()} bits"
+
+
 def _out_of_range(number: int | float, dtype: DType) -> RangeError:
-    text = repr(number) if abs(number) < 10**40 else f"an int of {int(number).bit_length()} bits"
     return RangeError(
-        f"{text} is out of range for {dtype}.", "Use a number in range, or a wider dtype."
+        f"{number_text(number)} is out of range for {dtype}.",
+        "Use a number in range, or a wider dtype.",
     )

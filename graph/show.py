@@ -5,6 +5,7 @@ from typing import assert_never
 
 from .errors import GraphError
 from .nodes import AnyNode, Constant, Hardmax, Input, Max
+from .scalars import number_text
 from .types import TensorType
 from .versions import operator_text
 
@@ -30,13 +31,20 @@ def _operation(node: AnyNode) -> str:
         case Input():
             return f"Input {node.name}"
         case Constant():
-            return "Constant" if isinstance(node.data, bytes) else f"Constant {node.data!r}"
+            return (
+                "Constant" if isinstance(node.data, bytes) else f"Constant {number_text(node.data)}"
+            )
         case Max():
             return f"Max-{node.version} of {len(node.operands)}"
         case Hardmax():
-            return f"Hardmax-{node.version} axis={node.axis}"
+            return f"Hardmax-{node.version} {_attributes(node)}"
         case _:
             assert_never(node)
+
+
+def _attributes(node: Hardmax) -> str:
+    surrogate = f" surrogate={node.surrogate}" if node.surrogate else ""
+    return f"axis={node.axis}{surrogate}"
 
 
 def operation_text(node: AnyNode, operands: Sequence[TensorType]) -> str:
@@ -72,7 +80,7 @@ def _operand_name(node: AnyNode) -> str:
         case Input():
             return node.name
         case Constant():
-            return "constant" if isinstance(node.data, bytes) else repr(node.data)
+            return "constant" if isinstance(node.data, bytes) else number_text(node.data)
         case Max():
             return f"Max-{node.version}"
         case Hardmax():
@@ -113,7 +121,7 @@ def _names(order: Sequence[AnyNode]) -> dict[AnyNode, str]:
             case Input():
                 names[node] = node.name
             case Constant() if node.is_weak:
-                names[node] = repr(node.data)
+                names[node] = number_text(node.data)  # type: ignore[arg-type]
             case _:
                 names[node] = f"%{numbered}"
                 numbered += 1
@@ -132,6 +140,6 @@ def _expression(node: AnyNode, names: Mapping[AnyNode, str]) -> str:
                 shown.append(f"... {len(node.operands) - _SHOWN_OPERANDS} more")
             return f"Max-{node.version}({', '.join(shown)})"
         case Hardmax():
-            return f"Hardmax-{node.version}({names[node.operand]}, axis={node.axis})"
+            return f"Hardmax-{node.version}({names[node.operand]}, {_attributes(node)})"
         case _:
             assert_never(node)

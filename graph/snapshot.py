@@ -29,21 +29,31 @@ def snapshot(value: Any, dtype: DType | None) -> tuple[bytes | int | float, Tens
     refuse_lookalikes(value)
     if not hasattr(value, "__array__"):
         raise not_an_operand(value)
+    data, found = _elements(value)
+    if dtype not in (None, found.dtype):
+        raise TypeInferenceError(
+            f"an array of {found.dtype} is no constant of {dtype}.",
+            "Convert it first: nothing is cast.",
+        )
+    return data, found
+
+
+def _elements(value: Any) -> tuple[bytes, TensorType]:
     try:
         array = value.__array__()
     except Exception as error:
+        if isinstance(error, TypeError) and hasattr(value, "__buffer__"):
+            # array-api-strict, from Python 3.12 on; it has native byte order only.
+            view = memoryview(value)
+            return view.tobytes(), TensorType(value.dtype, view.shape)
         raise TypeInferenceError(
             f"the values of this {type(value).__name__} cannot be read now: {error}",
             "Make it an Input and pass the array when the graph runs, or convert it to NumPy.",
         ) from error
-    found = DType.of(array.dtype)
-    if dtype not in (None, found):
-        raise TypeInferenceError(
-            f"an array of {found} is no constant of {dtype}.", "Convert it first: nothing is cast."
-        )
+    found = TensorType(array.dtype, array.shape)
     if array.dtype.byteorder == ">":
         array = array.astype(array.dtype.newbyteorder("<"))
-    return array.tobytes(), TensorType(found, array.shape)
+    return array.tobytes(), found
 
 
 def is_number(value: Any) -> bool:

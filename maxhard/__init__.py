@@ -14,6 +14,7 @@ from .graph.errors import (
     OpsetError,
     RangeError,
     ShapeError,
+    SurrogateError,
     TypeInferenceError,
 )
 from .graph.node import Node
@@ -43,6 +44,7 @@ __all__ = [
     "Program",
     "RangeError",
     "ShapeError",
+    "SurrogateError",
     "TensorType",
     "TypeInferenceError",
     "backends",

@@ -11,8 +11,10 @@ from .graph.errors import GraphError
 from .graph.node import Node
 from .graph.nodes import Hardmax, Input, Max, checked_axis, no_operands
 from .graph.origin import caller, origin_text
+from .graph.scalars import number_text
 from .graph.show import context
 from .graph.snapshot import is_number
+from .graph.surrogates import Surrogate, checked_surrogate
 from .graph.versions import checked_opset, hardmax_version, operator_text
 from .program import Program
 from .structure import Graph
@@ -50,7 +52,9 @@ def maximum(*operands: Any, opset: int = 13) -> Any:
     return _maximum_of_arrays(operands, opset)
 
 
-def hardmax(x: Any, axis: int | None = None, *, opset: int = 13) -> Any:
+def hardmax(
+    x: Any, axis: int | None = None, *, opset: int = 13, surrogate: Surrogate | None = None
+) -> Any:
     """ONNX Hardmax: 1 at the first maximum of each slice along `axis`, 0 elsewhere.
 
     A NaN counts as the maximum, the first one wins; -0 and +0 are equal. Every slice that is not
@@ -62,6 +66,9 @@ def hardmax(x: Any, axis: int | None = None, *, opset: int = 13) -> Any:
         opset: Picks the operator version: Hardmax-1, 11 or 13. Below 13 the operand is first
             coerced to the 2-D matrix of shape (prod(shape[:axis]), prod(shape[axis:])), and each
             of its rows is one slice.
+        surrogate: The function whose derivative is taken for that of Hardmax, which is zero:
+            "softmax" (over the same slices) or "identity", the straight-through estimators. The
+            result is the same; libraries without derivatives have no use for it.
 
     Returns:
         A node or an array, of the dtype and shape of `x`.
@@ -75,10 +82,11 @@ def hardmax(x: Any, axis: int | None = None, *, opset: int = 13) -> Any:
         TypeInferenceError: the dtype is not in the version's list, or the axis no int.
         AxisError: the axis is out of range, as every axis is for rank 0.
         OpsetError: the opset is not known.
+        SurrogateError: the surrogate is not known.
     """
     if isinstance(x, Node):
-        return Hardmax(x, axis, opset=opset)
-    return _hardmax_of_array(x, axis, opset)
+        return Hardmax(x, axis, opset=opset, surrogate=surrogate)
+    return _hardmax_of_array(x, axis, opset, surrogate)
 
 
 def _maximum_of_arrays(operands: tuple[Any, ...], opset: int) -> Any:
@@ -96,11 +104,12 @@ def _maximum_of_arrays(operands: tuple[Any, ...], opset: int) -> Any:
     raise failed.within(call_text("Max", opset, operands)) from None
 
 
-def _hardmax_of_array(x: Any, axis: int | None, opset: int) -> Any:
+def _hardmax_of_array(x: Any, axis: int | None, opset: int, surrogate: Surrogate | None) -> Any:
     try:
         checked_opset(opset)
         of([x])
-        return _hardmax_program(checked_axis(axis, hardmax_version(opset)), opset)(x)
+        axis = checked_axis(axis, hardmax_version(opset))
+        return _hardmax_program(axis, opset, checked_surrogate(surrogate))(x)
     except GraphError as error:
         failed = error
     raise failed.within(call_text("Hardmax", opset, [x])) from None
@@ -114,7 +123,7 @@ def call_text(operator: str, opset: int, operands: Sequence[Any]) -> str:
 
 def _array_text(array: Any) -> str:
     if not hasattr(array, "dtype") or not hasattr(array, "shape"):
-        return f"{array!r:.60}" if is_number(array) else type(array).__name__
+        return number_text(array) if is_number(array) else type(array).__name__
     return f"{array.dtype}[{', '.join(map(str, array.shape))}]"
 
 
@@ -125,5 +134,5 @@ def _max_program(count: int, opset: int) -> Program:
 
 
 @lru_cache(maxsize=256)
-def _hardmax_program(axis: int, opset: int) -> Program:
-    return Program(Graph(Hardmax(Input("operand"), axis, opset=opset)))
+def _hardmax_program(axis: int, opset: int, surrogate: Surrogate | None) -> Program:
+    return Program(Graph(Hardmax(Input("operand"), axis, opset=opset, surrogate=surrogate)))

@@ -57,6 +57,11 @@ class Program:
         _check_dtypes(solve(graph.nodes, given), graph.output_nodes)
         outputs = self._simplified
         run = target.lower(graph.inputs, outputs, solve(topological(outputs), given))
+        if outputs != graph.output_nodes:
+            run = target.differentiated(
+                run,
+                lambda: target.lower(graph.inputs, graph.output_nodes, solve(graph.nodes, given)),
+            )
         if target is source:
             prepare = target.prepare
         else:
@@ -88,6 +93,7 @@ def compile(outputs: Any, backend: Any = None) -> Program:
             namespace. None: each call goes to the library of the arrays passed.
 
     >>> import numpy as np
+    >>> from maxhard import Hardmax, Input
     >>> x = Input("x", "float32", ("n", 3))
     >>> compile(Hardmax(x))(np.float32([[1, 3, 3]]))
     array([[0., 1., 0.]], dtype=float32)
@@ -103,6 +109,7 @@ def evaluate(outputs: Any, inputs: Mapping[str, Array] | None = None, backend: A
     """Compile `outputs` and run them once on `inputs`, a mapping of names to arrays.
 
     >>> import numpy as np
+    >>> from maxhard import Input, Max
     >>> evaluate(Max(Input("x"), 0), {"x": np.int8([-1, 2])})
     array([0, 2], dtype=int8)
 

@@ -36,6 +36,7 @@ class Graph:
 
     __slots__ = ("_outputs", "inputs", "keys", "nodes")
     inputs: tuple[Input, ...]
+    """In the order in which programs take them."""
     nodes: tuple[AnyNode, ...]
     """Every node, each once, operands first."""
     keys: tuple[Any, ...] | None

@@ -1,0 +1,83 @@
+"""Derivatives under JAX: the kernels work on integers, which have none, so they are given here.
+
+`docs/gradients.md` states the rules.
+"""
+
+from collections.abc import Callable
+from functools import reduce
+from operator import add
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..graph.dtypes import DType
+from ..graph.surrogates import Surrogate
+
+Array = Any
+Kernel = Callable[..., Array]
+
+
+def shared(max_: Kernel, key: Kernel, scope: Callable[[], Any]) -> Kernel:
+    """`max_` with the derivative that goes to tied operands in equal shares.
+
+    `key` gives integers that are equal where operands tie. The rule may be traced long after the
+    call, inside a transformation of the caller's, so it enters `scope` by itself.
+    """
+    differentiable = jax.custom_jvp(max_)
+
+    @differentiable.defjvp
+    def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
+        result = differentiable(*primals)
+        with scope():
+            best = key(result)
+            wins = [key(x) == best for x in primals]
+            wide = _wide(result.dtype)  # 16 bits do not count far
+            ties = reduce(add, [win.astype(wide) for win in wins])
+            share = jax.lax.reciprocal(ties).astype(result.dtype)
+            moved = [
+                jnp.where(win, tangent, jnp.zeros_like(tangent))
+                for win, tangent in zip(wins, tangents, strict=True)
+            ]
+            return result, reduce(add, moved) * share
+
+    return differentiable
+
+
+def differentiated(run: Kernel, written: Callable[[], Kernel]) -> Kernel:
+    """`run` with the derivative of `written()`; both take a list of arrays and give one."""
+    differentiable = jax.custom_jvp(lambda *arrays: run(arrays))
+
+    @differentiable.defjvp
+    def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+        return jax.jvp(lambda *arrays: written()(arrays), primals, tangents)
+
+    return lambda arrays: differentiable(*arrays)
+
+
+def straight_through(
+    hardmax: Kernel, axis: int, surrogate: Surrogate, scope: Callable[[], Any]
+) -> Kernel:
+    """`hardmax` with the derivative, of every order, of its surrogate."""
+    differentiable = jax.custom_jvp(hardmax)
+
+    @differentiable.defjvp
+    def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+        (array,), (tangent,) = primals, tangents
+        result = differentiable(array)
+        if surrogate == "identity" or array.size == 0:
+            return result, tangent
+        with scope():
+            return result, jax.jvp(lambda x: _softmax(x, axis), primals, tangents)[1]
+
+    return differentiable
+
+
+def _softmax(array: Array, axis: int) -> Array:
+    """Softmax, 16-bit floats by way of float32."""
+    soft = jax.nn.softmax(array.astype(_wide(array.dtype)), axis=axis)
+    return soft.astype(array.dtype)
+
+
+def _wide(dtype: Any) -> str:
+    return DType.FLOAT64 if dtype == DType.FLOAT64 else DType.FLOAT32
