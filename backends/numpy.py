@@ -8,6 +8,7 @@ import numpy as np
 
 from ..graph.dtypes import DType
 from ..graph.nodes import AnyNode, Input
+from ..graph.surrogates import Surrogate
 from ..graph.types import TensorType
 from . import lowering
 from .arrays import native, numpy_dtype
@@ -61,7 +62,9 @@ class NumPyBackend(Backend):
     def max_(self, arrays: Sequence[Array], dtype: DType) -> Array:
         return self.max_step(dtype, [x.shape for x in arrays])(*arrays)
 
-    def hardmax(self, array: Array, axis: int, dtype: DType) -> Array:
+    def hardmax(
+        self, array: Array, axis: int, dtype: DType, surrogate: Surrogate | None = None
+    ) -> Array:
         return self.hardmax_step(dtype, [array.shape], axis)(array)
 
     def lower(
