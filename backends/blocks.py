@@ -3,6 +3,7 @@
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import product
 from threading import Thread
 from typing import Any
@@ -82,15 +83,18 @@ def parts(arrays: Sequence[Array], block: Block, scratch: Scratch) -> list[Array
     """
     shape = tuple([part.stop - part.start for part in block])
 
-    def repeated(x: Array) -> Array:
-        out = np.empty(shape, x.dtype)
-        out[...] = x.reshape(())
-        return out
-
     return [
-        x[block] if x.size != 1 else scratch.made(f"operand {i}", shape, lambda x=x: repeated(x))
+        x[block]
+        if x.size != 1
+        else scratch.made(f"operand {i}", shape, partial(_repeated, x, shape))
         for i, x in enumerate(arrays)
     ]
+
+
+def _repeated(element: Array, shape: tuple[int, ...]) -> Array:
+    out = np.empty(shape, element.dtype)
+    out[...] = element.reshape(())
+    return out
 
 
 def run(

@@ -34,4 +34,5 @@ def hardmax(backend: "Backend", array: Array, axis: int, dtype: DType) -> Array:
         largest = key.max(axis, keepdims=True)
         first = jnp.where(key == largest, index, size).min(axis, keepdims=True)
     # Without the barrier the reduction may be fused into the comparison and done once an element.
-    return (index == lax.optimization_barrier(first)).astype(array.dtype)
+    first = lax.optimization_barrier(first)  # type: ignore[no-untyped-call]
+    return (index == first).astype(array.dtype)

@@ -49,7 +49,7 @@ def hardmax_step(
         return unit_rows.take(reduce(np.maximum, arrays).argmax(-1), 0)
 
     positions = np.arange(n).reshape([n if i == axis else 1 for i in range(len(shape))])
-    unit_rows = np.eye(min(n, SHORT), dtype=given)
+    unit_rows = np.eye(min(n, SHORT), dtype=given)  # of more, `tiny` has no use
 
     def by_blocks(*arrays: Array) -> Array:
         result = np.zeros(shape, form.integer)
@@ -76,7 +76,8 @@ def hardmax_step(
         return lambda *arrays: np.zeros(shape, given)
     if prod(shape) > SMALL:
         return by_blocks
-    return tiny if inner == 1 and n <= SHORT and dtype is not DType.BFLOAT16 else small
+    is_last = axis == len(shape) - 1
+    return tiny if is_last and n <= SHORT and dtype is not DType.BFLOAT16 else small
 
 
 def chunk_length(n: int, inner: int, dtype: DType, count: int) -> int:
@@ -137,8 +138,8 @@ def _first(x: Array, scratch: Scratch, with_maximum: bool) -> tuple[Array, Array
 
 
 def _by_comparison(x: Array, scratch: Scratch) -> tuple[Array, Array]:
-    outer, n, inner = x.shape
-    maximum = np.maximum.reduce(x, axis=1, out=scratch.empty("maximum", (outer, inner), x.dtype))
+    slices = x.shape[:1] + x.shape[2:]
+    maximum = np.maximum.reduce(x, axis=1, out=scratch.empty("maximum", slices, x.dtype))
     mark = scratch.empty("marks", x.shape, np.uint8)
     np.equal(x, maximum[:, None], out=mark.view(bool))
     index = _first_mark(mark, scratch)

@@ -14,11 +14,11 @@ from typing import Any
 
 import report
 import scaling
-from cases import Case, cases, tiny
 from measure import interleaved, ratio
 from peers import Function, fused_peers, hardmax_peers, max_peers, to_jax
 
 import maxhard as mh
+from cases import Case, cases, tiny
 from maxhard.backends.numpy import NumPyBackend
 
 Row = dict[str, Any]

@@ -7,10 +7,10 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from measure import timed
 
 import maxhard as mh
 from maxhard.backends.numpy import NumPyBackend
-from measure import timed
 
 Row = dict[str, Any]
 
