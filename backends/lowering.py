@@ -97,8 +97,10 @@ def hardmax(backend: "Backend", array: Array, axis: int, dtype: DType) -> Array:
     # Not argmax: this form can be split over devices, and holds inside any caller's trace.
     key = numeric_order(backend, array, dtype)
     is_max = key == xp.max(key, axis=axis, keepdims=True)
-    first = xp.min(xp.where(is_max, index, _like(xp, size, index)), axis=axis, keepdims=True)
-    return xp.astype(index == first, backend.dtype(dtype))
+    candidates = xp.where(is_max, index, _like(xp, size, index))
+    # Not index == ...: a result that hangs on the operand lies on the devices that it lies on.
+    is_first = candidates == xp.min(candidates, axis=axis, keepdims=True)
+    return xp.astype(is_first, backend.dtype(dtype))
 
 
 def numeric_order(backend: "Backend", array: Array, dtype: DType) -> Array:
