@@ -87,7 +87,8 @@ def hardmax(backend: "Backend", array: Array, axis: int, dtype: DType) -> Array:
     if 0 in array.shape:
         return xp.zeros(array.shape, dtype=backend.dtype(dtype))
     size = array.shape[axis]
-    index_dtype = backend.dtype(DType.INT32 if size < 2**31 else DType.INT64)
+    is_small = isinstance(size, int) and size < 2**31  # a size not known yet is no int
+    index_dtype = backend.dtype(DType.INT32 if is_small else DType.INT64)
     index = xp.reshape(
         xp.arange(size, dtype=index_dtype),
         tuple(-1 if i == axis else 1 for i in range(len(array.shape))),
