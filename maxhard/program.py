@@ -54,8 +54,8 @@ class Program:
         source = of(arrays)
         target = self.backend or source
         given = check_bound(graph.inputs, arrays, source.type_of)
-        _check_dtypes(solve(graph.nodes, given), graph.output_nodes)
-        outputs = self._simplified
+        check_dtypes(solve(graph.nodes, given), graph.output_nodes)
+        outputs = self.simplified
         run = target.lower(graph.inputs, outputs, solve(topological(outputs), given))
         if outputs != graph.output_nodes:
             run = target.differentiated(
@@ -77,8 +77,34 @@ class Program:
         return plan
 
     @cached_property
-    def _simplified(self) -> tuple[AnyNode, ...]:
+    def simplified(self) -> tuple[AnyNode, ...]:
+        """The outputs over fewer nodes."""
         return self.graph.simplify().output_nodes
+
+    def export(self, platforms: Sequence[str] = ("cpu", "cuda", "rocm", "tpu")) -> bytes:
+        """This program as StableHLO, for machines that need not be at hand; see `load_exported`.
+
+        Named dims stay open: the exported program takes every size of 1 or more. It carries no
+        derivative.
+
+        Raises:
+            ExportError: what StableHLO has to know ahead is not known: a rank, or which of two
+                dims is 1; or the program is compiled for another library than JAX.
+            MissingBackendError: JAX or flatbuffers is not installed.
+        """
+        from .export import export
+
+        return export(self, platforms)
+
+    def as_text(self) -> str:
+        """The StableHLO that JAX hands to the compiler, for the platform at hand.
+
+        Raises:
+            ExportError, MissingBackendError: as `export`.
+        """
+        from .export import as_text
+
+        return as_text(self)
 
     def __repr__(self) -> str:
         name = self.backend.name if self.backend else "the library of the arrays passed"
@@ -142,7 +168,8 @@ def evaluate(outputs: Any, inputs: Mapping[str, Array] | None = None, backend: A
     return compile(outputs, backend)(**(inputs or {}))
 
 
-def _check_dtypes(types: Mapping[AnyNode, TensorType], outputs: Sequence[AnyNode]) -> None:
+def check_dtypes(types: Mapping[AnyNode, TensorType], outputs: Sequence[AnyNode]) -> None:
+    """Raise where nothing says which dtype a node has."""
     for node, type_ in types.items():
         if type_.dtype is None and (node in outputs or not is_weak(node)):
             raise TypeInferenceError(
