@@ -73,6 +73,14 @@ class Backend:
         """The bits of `array` as the library's `dtype`, of the same width."""
         raise NotImplementedError
 
+    def device(self, array: Array) -> Any:
+        """Where new arrays go that meet `array`; None: wherever the library puts them."""
+        return None
+
+    def beside(self, array: Array, other: Array) -> Array:
+        """`array` on the device of `other`."""
+        return array
+
     def max_(self, arrays: Sequence[Array], dtype: DType) -> Array:
         """Max of two or more arrays, broadcast."""
         return lowering.max_(self, arrays, dtype)

@@ -44,7 +44,7 @@ class Program:
             arrays = ordered(self.graph.inputs, arrays, by_name)
         try:
             plan = self._plans[tuple([(type(x), x.dtype, x.shape) for x in arrays])]
-        except (KeyError, AttributeError, TypeError):
+        except Exception:  # no plan yet, or an object that cannot say its shape
             plan = self._plan(arrays)
         return plan(arrays)
 
@@ -70,9 +70,10 @@ class Program:
         def plan(arrays: Sequence[Array]) -> Any:
             return graph.pack(run([prepare(array) for array in arrays]))
 
-        if len(self._plans) >= 1024:  # a caller whose shapes never repeat
-            self._plans.clear()
-        self._plans[tuple([(type(x), x.dtype, x.shape) for x in arrays])] = plan
+        if all(isinstance(dim, int) for type_ in given.values() for dim in type_.shape or ()):
+            if len(self._plans) >= 1024:  # a caller whose shapes never repeat
+                self._plans.clear()
+            self._plans[tuple([(type(x), x.dtype, x.shape) for x in arrays])] = plan
         return plan
 
     @cached_property

@@ -13,6 +13,7 @@ from maxhard.backends import get
 LIBRARIES = {
     "numpy": "numpy",
     "jax": "jax.numpy",
+    "torch": "torch",
     "array-api-strict": "array_api_strict",
 }
 
