@@ -4,19 +4,19 @@
 the lowering, which asks for no value, does what the CPU kernels do.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache, reduce
 from typing import Any
 
 import array_api_compat.torch
-import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
 from ..graph.dtypes import DType
-from ..graph.errors import TypeInferenceError
+from ..graph.errors import BackendError, TypeInferenceError
 from ..graph.nodes import AnyNode, Input
 from ..graph.surrogates import Surrogate
 from ..graph.types import Dim, TensorType
@@ -62,11 +62,18 @@ class TorchBackend(Backend):
         return array.resolve_neg()
 
     def from_numpy(self, array: Any) -> Tensor:
-        own = np.array(native(array), order="C")
-        if own.dtype == numpy_dtype(DType.BFLOAT16):  # which torch does not know in NumPy
-            tensor = torch.from_numpy(own.view(np.int16)).view(torch.bfloat16)
-        else:
-            tensor = torch.from_numpy(own)
+        plain = native(array)
+        return self._of_bytes(plain.tobytes(), DType.of(plain.dtype), plain.shape)
+
+    def constant(self, data: bytes, type_: TensorType) -> Tensor:
+        if sys.byteorder == "big":
+            return super().constant(data, type_)
+        return self._of_bytes(data, type_.dtype, type_.shape)
+
+    def _of_bytes(self, data: bytes, dtype: Any, shape: Any) -> Tensor:
+        if not data:
+            return torch.empty(shape, dtype=self.dtype(dtype), device=self.place)
+        tensor = torch.frombuffer(bytearray(data), dtype=self.dtype(dtype)).reshape(shape)
         return tensor.to(self.place or torch.get_default_device())
 
     def to_numpy(self, array: Tensor) -> Any:
@@ -77,6 +84,8 @@ class TorchBackend(Backend):
                 "gradient.",
                 "Run the graph on torch, or pass x.detach().",
             )
+        if array.device.type == "meta":
+            raise TypeInferenceError("a meta tensor holds no values.", "Run the graph on torch.")
         array = array.resolve_neg().cpu()
         if array.dtype is torch.bfloat16:
             return array.view(torch.int16).numpy().view(numpy_dtype(DType.BFLOAT16))
@@ -137,7 +146,7 @@ class TorchBackend(Backend):
         lowered: dict[torch.device | None, Function] = {}
 
         def call(arrays: Sequence[Tensor]) -> list[Tensor]:
-            device = _one_device(arrays)
+            device = _one_device(inputs, arrays)
             if device not in lowered:
                 lowered[device] = interpret(TorchBackend(device), inputs, outputs, types)
             return lowered[device](arrays)
@@ -160,19 +169,21 @@ def _differentiates(arrays: Sequence[Tensor]) -> bool:
 
 def _has_values(arrays: Sequence[Tensor]) -> bool:
     """Whether these are plain CPU tensors, so that a value can be looked at."""
+    if torch.jit.is_tracing():  # it knows no view as integers, and would keep the branch it sees
+        raise BackendError("torch.jit.trace cannot record maxhard.", "Use torch.compile.")
     return (
         all(type(x) in (Tensor, torch.nn.Parameter) and x.device.type == "cpu" for x in arrays)
         and not torch.compiler.is_compiling()
-        and not torch.jit.is_tracing()
         and not is_in_torch_dispatch_mode()
     )
 
 
-def _one_device(arrays: Sequence[Tensor]) -> torch.device | None:
+def _one_device(inputs: Sequence[Input], arrays: Sequence[Tensor]) -> torch.device | None:
     devices = dict.fromkeys([array.device for array in arrays])
     if len(devices) > 1:
+        places = [f"{x.name} on {array.device}" for x, array in zip(inputs, arrays, strict=True)]
         raise TypeInferenceError(
-            f"tensors on different devices: {' and '.join(map(str, devices))}.",
+            f"the tensors are on different devices: {', '.join(places)}.",
             "Move them to one device: x.to(device).",
         )
     return next(iter(devices), None)

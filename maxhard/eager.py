@@ -129,9 +129,13 @@ def call_text(operator: str, opset: int, operands: Sequence[Any]) -> str:
 
 
 def _array_text(array: Any) -> str:
-    if not hasattr(array, "dtype") or not hasattr(array, "shape"):
-        return number_text(array) if is_number(array) else type(array).__name__
-    return f"{array.dtype}[{', '.join(map(str, array.shape))}]"
+    if is_number(array):
+        return number_text(array)
+    try:
+        dtype = str(array.dtype).removeprefix("torch.")
+        return f"{dtype}[{', '.join(map(str, array.shape))}]"
+    except Exception:  # no array, or a nested tensor, which has no shape
+        return type(array).__name__
 
 
 # The errors of these name operands that are no user's, so those who call them tell of their own.
