@@ -14,6 +14,7 @@ LIBRARIES = {
     "numpy": "numpy",
     "jax": "jax.numpy",
     "torch": "torch",
+    "dask": "dask.array",
     "array-api-strict": "array_api_strict",
 }
 
