@@ -19,7 +19,7 @@ _LIBRARIES = {
     "array-api-strict": ("array_api_strict", "array-api-strict"),
 }
 _NAMESPACES = {library: name for name, (library, _) in _LIBRARIES.items()} | {"jax.numpy": "jax"}
-_OWN_MODULES = {"numpy": ".numpy", "jax": ".jax"}
+_OWN_MODULES = {name: f".{name}" for name in ("numpy", "jax", "torch", "dask")}
 
 
 def get(backend: Any) -> Backend:

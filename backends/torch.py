@@ -1,0 +1,207 @@
+"""torch: its own kernels on CPU tensors, and the one lowering everywhere else.
+
+"Everywhere else" is other devices, and tensors without values: meta, fake, and traced ones. There
+the lowering, which asks for no value, does what the CPU kernels do.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache, reduce
+from typing import Any
+
+import array_api_compat.torch
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+from torch.utils._python_dispatch import is_in_torch_dispatch_mode
+
+from ..graph.dtypes import DType
+from ..graph.errors import BackendError, TypeInferenceError
+from ..graph.nodes import AnyNode, Input
+from ..graph.surrogates import Surrogate
+from ..graph.types import Dim, TensorType
+from . import lowering, torch_cpu
+from .arrays import native, numpy_dtype
+from .base import Backend, Function
+from .execute import interpret
+from .torch_autograd import Hardmax, Max
+
+# torch has these dtypes, but no order of them.
+_SIGNED = {
+    DType.UINT16: torch.int16,
+    DType.UINT32: torch.int32,
+    DType.UINT64: torch.int64,
+}
+
+
+class TorchBackend(Backend):
+    """torch on whatever device its tensors are; also under autograd, `vmap` and `torch.compile`.
+
+    Args:
+        device: Where constants and arrays of other libraries are put. None: the caller's default.
+    """
+
+    has_view = True
+
+    def __init__(self, device: torch.device | None = None) -> None:
+        super().__init__("torch", array_api_compat.torch)
+        self.place = device
+
+    def dtype(self, dtype: str) -> Any:
+        return getattr(torch, dtype)
+
+    def type_of(self, array: Tensor) -> TensorType:
+        _refuse_special(array)
+        return super().type_of(array)
+
+    def dim(self, size: Any) -> Dim:
+        return size if type(size) is int else str(size)
+
+    def prepare(self, array: Tensor) -> Tensor:
+        _refuse_special(array)
+        return array.resolve_neg()
+
+    def from_numpy(self, array: Any) -> Tensor:
+        plain = native(array)
+        return self._of_bytes(plain.tobytes(), DType.of(plain.dtype), plain.shape)
+
+    def constant(self, data: bytes, type_: TensorType) -> Tensor:
+        if sys.byteorder == "big":
+            return super().constant(data, type_)
+        return self._of_bytes(data, type_.dtype, type_.shape)
+
+    def _of_bytes(self, data: bytes, dtype: Any, shape: Any) -> Tensor:
+        if not data:
+            return torch.empty(shape, dtype=self.dtype(dtype), device=self.place)
+        tensor = torch.frombuffer(bytearray(data), dtype=self.dtype(dtype)).reshape(shape)
+        return tensor.to(self.place or torch.get_default_device())
+
+    def to_numpy(self, array: Tensor) -> Any:
+        _refuse_special(array)
+        if array.requires_grad:
+            raise TypeInferenceError(
+                "a tensor that requires grad cannot go to another library, which keeps no "
+                "gradient.",
+                "Run the graph on torch, or pass x.detach().",
+            )
+        if array.device.type == "meta":
+            raise TypeInferenceError("a meta tensor holds no values.", "Run the graph on torch.")
+        array = array.resolve_neg().cpu()
+        if array.dtype is torch.bfloat16:
+            return array.view(torch.int16).numpy().view(numpy_dtype(DType.BFLOAT16))
+        return array.numpy()
+
+    def copy(self, array: Tensor) -> Tensor:
+        return array.clone(memory_format=torch.contiguous_format)
+
+    def view(self, array: Tensor, dtype: Any) -> Tensor:
+        return array.view(dtype)
+
+    def device(self, array: Tensor) -> torch.device:
+        return array.device
+
+    def beside(self, array: Tensor, other: Tensor) -> Tensor:
+        return array.to(other.device)
+
+    def max_(self, arrays: Sequence[Tensor], dtype: DType) -> Tensor:
+        if dtype.is_float:
+            result: Tensor = Max.apply(self, dtype, *torch.broadcast_tensors(*arrays))  # type: ignore[no-untyped-call]
+            return result
+        if dtype not in _SIGNED:
+            return reduce(torch.maximum, arrays)
+        least = torch.iinfo(_SIGNED[dtype]).min
+        keys = [array.view(_SIGNED[dtype]) ^ least for array in arrays]
+        return (reduce(torch.maximum, keys) ^ least).view(self.dtype(dtype))
+
+    def hardmax(
+        self, array: Tensor, axis: int, dtype: DType, surrogate: Surrogate | None = None
+    ) -> Tensor:
+        result: Tensor = Hardmax.apply(self, array, axis, dtype, surrogate)  # type: ignore[no-untyped-call]
+        return result
+
+    def max_values(self, arrays: Sequence[Tensor], dtype: DType) -> Tensor:
+        """Max of float tensors of one shape, without derivatives."""
+        if _has_values(arrays) and not torch_cpu.flushes_subnormals(arrays[0].numel()):
+            return torch_cpu.max_(arrays, dtype)
+        result: Tensor = lowering.max_(self, arrays, dtype)
+        return result
+
+    def hardmax_values(self, array: Tensor, axis: int, dtype: DType) -> Tensor:
+        """Hardmax without derivatives."""
+        if (
+            _has_values([array])
+            and array.numel()
+            and not torch_cpu.flushes_subnormals(array.numel())
+        ):
+            return torch_cpu.hardmax(array, axis)
+        result: Tensor = lowering.hardmax(self, array, axis, dtype)
+        return result
+
+    def lower(
+        self,
+        inputs: Sequence[Input],
+        outputs: Sequence[AnyNode],
+        types: dict[AnyNode, TensorType],
+    ) -> Function:
+        lowered: dict[torch.device | None, Function] = {}
+
+        def call(arrays: Sequence[Tensor]) -> list[Tensor]:
+            device = _one_device(inputs, arrays)
+            if device not in lowered:
+                lowered[device] = interpret(TorchBackend(device), inputs, outputs, types)
+            return lowered[device](arrays)
+
+        return call
+
+    def differentiated(
+        self, inputs: Sequence[Input], run: Function, written: Callable[[], Function]
+    ) -> Function:
+        slower = cache(written)
+        return lambda arrays: slower()(arrays) if _differentiates(arrays) else run(arrays)
+
+
+def _differentiates(arrays: Sequence[Tensor]) -> bool:
+    """Whether a derivative may be asked for."""
+    return torch._C._are_functorch_transforms_active() or any(
+        (x.requires_grad and torch.is_grad_enabled())
+        or forward_ad.unpack_dual(x).tangent is not None
+        for x in arrays
+    )
+
+
+def _has_values(arrays: Sequence[Tensor]) -> bool:
+    """Whether these are plain CPU tensors, so that a value can be looked at."""
+    if torch.jit.is_tracing():  # it knows no view as integers, and would keep the branch it sees
+        raise BackendError("torch.jit.trace cannot record maxhard.", "Use torch.compile.")
+    return (
+        all(type(x) in (Tensor, torch.nn.Parameter) and x.device.type == "cpu" for x in arrays)
+        and not torch.compiler.is_compiling()
+        and not is_in_torch_dispatch_mode()
+    )
+
+
+def _one_device(inputs: Sequence[Input], arrays: Sequence[Tensor]) -> torch.device | None:
+    devices = dict.fromkeys([array.device for array in arrays])
+    if len(devices) > 1:
+        places = [f"{x.name} on {array.device}" for x, array in zip(inputs, arrays, strict=True)]
+        raise TypeInferenceError(
+            f"the tensors are on different devices: {', '.join(places)}.",
+            "Move them to one device: x.to(device).",
+        )
+    return next(iter(devices), None)
+
+
+def _refuse_special(array: Tensor) -> None:
+    """Raise for tensors that are no dense array of plain values."""
+    if array.is_nested:
+        kind, remedy = "nested", "Pass torch.nested.to_padded_tensor(x, padding), or each part."
+    elif array.is_quantized:
+        kind, remedy = "quantized", "Pass x.dequantize()."
+    elif array.layout is not torch.strided:
+        kind, remedy = f"sparse ({array.layout})", "Pass x.to_dense()."
+    else:
+        return
+    raise TypeInferenceError(f"a {kind} tensor is not an array of plain values.", remedy)
+
+
+backend = TorchBackend
