@@ -20,6 +20,7 @@ from .graph.errors import (
 from .graph.node import Node
 from .graph.nodes import Constant, Hardmax, Input, Max
 from .graph.types import TensorType
+from .onnx import OnnxError, from_onnx, to_onnx
 from .program import Program, compile, evaluate
 from .structure import Graph
 
@@ -40,6 +41,7 @@ __all__ = [
     "Max",
     "MissingBackendError",
     "Node",
+    "OnnxError",
     "OpsetError",
     "Program",
     "RangeError",
@@ -50,6 +52,8 @@ __all__ = [
     "backends",
     "compile",
     "evaluate",
+    "from_onnx",
     "hardmax",
     "maximum",
+    "to_onnx",
 ]

@@ -18,14 +18,20 @@ def axis_of(node: NodeProto, what: str) -> int | None:
         if attribute.type != AttributeProto.INT or not attribute.HasField("i"):
             kind = AttributeProto.AttributeType.Name(attribute.type).lower()
             raise OnnxError(f"axis of {what} is of type {kind}, not int.", "Give one int.")
-        return attribute.i
+        axis: int = attribute.i
+        return axis
     return None
 
 
 def check_attributes(node: NodeProto, allowed: tuple[str, ...], what: str) -> None:
     """Raise for an attribute that the operator does not have, or has twice."""
-    names = [attribute.name for attribute in node.attribute]
-    for name in names:
-        if name not in allowed or names.count(name) > 1:
-            why = "twice" if name in allowed else "which its operator does not"
-            raise OnnxError(f"{what} has the attribute {name!r} {why}.".replace("' which", "', which"), "Remove it.")
+    seen = set()
+    for attribute in node.attribute:
+        name = attribute.name
+        if name not in allowed:
+            raise OnnxError(
+                f"{what} has the attribute {name!r}, which is none of its.", "Remove it."
+            )
+        if name in seen:
+            raise OnnxError(f"{what} has the attribute {name!r} twice.", "Remove one.")
+        seen.add(name)

@@ -18,7 +18,6 @@ from ..graph.scalars import encode
 from ..graph.types import TensorType
 
 
-
 @dataclass(frozen=True)
 class Unnamed:
     """The size of an axis of which nothing is known."""
@@ -98,7 +97,8 @@ def sizes_of(value: "AnyNode | Fact | None") -> Sizes | None:
         case Hot(source):
             return sizes_of(source)
         case Known(array):
-            return array.shape
+            shape: tuple[int, ...] = array.shape
+            return shape
         case Iota(sizes) | Fill(sizes=sizes):
             return sizes
         case Moved(node, perm):

@@ -7,8 +7,7 @@ from typing import Any
 
 from onnx import AttributeProto, NodeProto, TensorProto, TypeProto
 
-from ..graph.dtypes import DType
-from ..graph.errors import GraphError, TypeInferenceError
+from ..graph.errors import GraphError
 from ..graph.infer import solve
 from ..graph.nodes import AnyNode, Constant, Hardmax, Input, Max
 from ..graph.types import TensorType
@@ -22,7 +21,7 @@ from .order import node_text, operator_name, producers, used_by
 from .recognise import Operation, Value, hardmax_of, recognise
 from .source import DEFAULT_DOMAINS, Source, load
 from .tensors import decode
-from .values import declared, inferred, tensor_type
+from .values import inferred, tensor_type
 
 _LARGEST_FACT = 2**20  # elements of a constant that a pattern is looked for in
 
@@ -63,7 +62,9 @@ class _Reader:
         found = {name: self.node(name) for name in names}
         order = topological(found.values())
         self.check_foreign([x.name for x in order if self.cuts.get(getattr(x, "name", "")) is x])
-        whole = [self.node(name) for name in self.inputs] if outputs is None and not self.cut else []
+        whole = (
+            [self.node(name) for name in self.inputs] if outputs is None and not self.cut else []
+        )
         first = [*whole, *(self.nodes[name] for name in self.inputs if name in self.nodes)]
         inputs = dict.fromkeys(x for x in [*first, *order] if isinstance(x, Input))
         used = {*whole, *order}
@@ -257,11 +258,11 @@ class _Reader:
                 label = self.label(node)
                 listed[label] += 1
                 first.setdefault(label, node.name or f"#{number}")
-        lines = [f"{count} x {label} (node {first[label]})" for label, count in listed.items()]
+        lines = [f"  {count} x {label}: node {first[label]}" for label, count in listed.items()]
         raise OnnxError(
-            f"operators other than Max and Hardmax are in the way: {', '.join(lines)}.",
+            "operators other than Max and Hardmax are in the way.",
             "Use cut=True to take the tensors that they make as inputs, or name other outputs.",
-            self.source.name,
+            "\n".join([self.source.name, *lines]),
         )
 
     def label(self, node: NodeProto) -> str:

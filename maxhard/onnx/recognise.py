@@ -59,11 +59,11 @@ class Operation(NamedTuple):
             raise Foreign
         return found[0] if found else None
 
-    def int(self, name: str, default: int) -> int:
+    def integer(self, name: str, default: int) -> int:
         found = self.attribute(name, AttributeProto.INT)
         return default if found is None else found.i
 
-    def ints(self, name: str) -> tuple[int, ...] | None:
+    def integers(self, name: str) -> tuple[int, ...] | None:
         found = self.attribute(name, AttributeProto.INTS)
         return None if found is None else tuple(found.ints)
 
@@ -106,13 +106,15 @@ def _encoded(hot: Hot, operation: Operation) -> Value:
 def _arg_max(op: Operation) -> Value:
     match op.operand(0):
         case Node() as source if source.shape and source.dtype and source.dtype.is_float:
-            axis = op.int("axis", 0)
-            if op.int("select_last_index", 0) or not -len(source.shape) <= axis < len(source.shape):
+            axis = op.integer("axis", 0)
+            if op.integer("select_last_index", 0) or not -len(source.shape) <= axis < len(
+                source.shape
+            ):
                 raise Foreign
             axis = normal_axis(axis, len(source.shape))
             if source.shape[axis] == 0:
                 raise Foreign  # ArgMax of nothing is an error, Hardmax is empty
-            return Winner(source, axis, bool(op.int("keepdims", 1)))
+            return Winner(source, axis, bool(op.integer("keepdims", 1)))
     raise Foreign
 
 
@@ -121,7 +123,7 @@ def _one_hot(op: Operation) -> Value:
         case (Winner(source, axis, kept=False), depth, Known(values, dtype)):
             sizes = sizes_of(source)
             assert sizes is not None
-            place = op.int("axis", -1)
+            place = op.integer("axis", -1)
             wanted = np.array([0, 1]).astype(values.dtype)
             if place not in (axis, axis - len(sizes)) or as_size(depth) != sizes[axis]:
                 raise Foreign
@@ -163,7 +165,7 @@ def _scatter(op: Operation) -> Value:
     match op.operands:
         case (zeros, Winner(source, axis, kept=True) as winner, ones):
             fill = as_fill(zeros)
-            place = op.int("axis", 0)
+            place = op.integer("axis", 0)
             rank = len(source.shape or ())
             reduction = op.attribute("reduction", AttributeProto.STRING)
             if fill is None or place not in (axis, axis - rank):
@@ -176,7 +178,7 @@ def _scatter(op: Operation) -> Value:
 
 
 def _cast(op: Operation) -> Value:
-    number = op.int("to", 0)
+    number = op.integer("to", 0)
     to = DTYPES.get(number)
     match op.operand(0):
         case Hot() as hot if to is not None or number == TensorProto.BOOL:
@@ -198,14 +200,16 @@ def _shape(op: Operation) -> Value:
     sizes = sizes_of(value)
     if sizes is None:
         raise Foreign
-    end = op.int("end", len(sizes))
-    return shape_vector(sizes[op.int("start", 0) : end])
+    end = op.integer("end", len(sizes))
+    return shape_vector(sizes[op.integer("start", 0) : end])
 
 
 def _gather(op: Operation) -> Value:
     match op.operands:
-        case (Known(data, dtype), Known(indices)) if data.ndim == 1 and not op.int("axis", 0):
-            if indices.dtype.kind == "i" and np.all((-data.size <= indices) & (indices < data.size)):
+        case (Known(data, dtype), Known(indices)) if data.ndim == 1 and not op.integer("axis", 0):
+            if indices.dtype.kind == "i" and np.all(
+                (-data.size <= indices) & (indices < data.size)
+            ):
                 taken = np.empty(indices.shape, data.dtype)
                 taken[...] = data[indices]
                 return Known(taken, dtype)
@@ -214,7 +218,7 @@ def _gather(op: Operation) -> Value:
 
 def _concat(op: Operation) -> Value:
     parts = [value for value in op.operands if isinstance(value, Known) and value.array.ndim == 1]
-    if not parts or len(parts) < len(op.operands) or op.int("axis", 0):
+    if not parts or len(parts) < len(op.operands) or op.integer("axis", 0):
         raise Foreign
     return Known(np.concatenate([part.array for part in parts]), parts[0].dtype)
 
@@ -260,7 +264,7 @@ def _constant_of_shape(op: Operation) -> Value:
 def _axes(op: Operation) -> tuple[int, ...] | None:
     """The axes of Squeeze and Unsqueeze: an attribute, and an operand from opset 13 on."""
     if op.opset < 13:
-        return op.ints("axes")
+        return op.integers("axes")
     if op.operand(1) is None:
         if len(op.proto.input) > 1:
             raise Foreign
@@ -303,7 +307,7 @@ def _reshape(op: Operation) -> Value:
     value, target = op.operand(0), as_sizes(op.operand(1))
     if target is None or value is None:
         raise Foreign
-    copies = not op.int("allowzero", 0)
+    copies = not op.integer("allowzero", 0)
     if isinstance(value, Rows):
         full = sizes_of(value.node)
         if full is not None and _means(target, full, None, copies):
@@ -383,7 +387,7 @@ def _transpose(op: Operation) -> Value:
             pass
         case _:
             raise Foreign
-    perm = op.ints("perm") or tuple(reversed(range(len(before))))
+    perm = op.integers("perm") or tuple(reversed(range(len(before))))
     if sorted(perm) != list(range(len(before))):
         raise Foreign
     after = tuple(before[axis] for axis in perm)
@@ -392,7 +396,7 @@ def _transpose(op: Operation) -> Value:
 
 def _flatten(op: Operation) -> Value:
     value = op.operand(0)
-    axis = op.int("axis", 1)
+    axis = op.integer("axis", 1)
     if isinstance(value, Node) and value.shape and -len(value.shape) <= axis < len(value.shape):
         return Rows(value, axis % len(value.shape))
     raise Foreign

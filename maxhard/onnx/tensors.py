@@ -57,7 +57,7 @@ def element_type(number: int, what: str) -> DType:
 
 def element_name(number: int) -> str:
     """The name of an ONNX element type, or its number."""
-    names = {value: name.lower() for name, value in TensorProto.DataType.items()}
+    names: dict[int, str] = {n: name.lower() for name, n in TensorProto.DataType.items()}
     return names.get(number, str(number))
 
 
@@ -119,9 +119,7 @@ def encode(name: str, data: bytes, type_: TensorType) -> TensorProto:
     assert type_.dtype is not None
     assert type_.shape is not None
     dims: Any = type_.shape
-    return TensorProto(
-        name=name, data_type=ELEMENT_TYPES[type_.dtype], dims=dims, raw_data=data
-    )
+    return TensorProto(name=name, data_type=ELEMENT_TYPES[type_.dtype], dims=dims, raw_data=data)
 
 
 def _mismatch(what: str, shape: tuple[int, ...], dtype: DType, found: str) -> OnnxError:

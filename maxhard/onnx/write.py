@@ -1,6 +1,6 @@
 """A graph as a model: as few nodes as its opset allows."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, assert_never
 
 import numpy as np
@@ -9,7 +9,7 @@ from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from ..backends.arrays import from_bytes
 from ..graph.dtypes import DType
-from ..graph.errors import GraphError, OpsetError
+from ..graph.errors import OpsetError
 from ..graph.infer import is_weak, solve
 from ..graph.nodes import AnyNode, Constant, Hardmax, Input, Max
 from ..graph.scalars import encode as encode_number
