@@ -1,11 +1,10 @@
 """A model as a graph: its Max and Hardmax nodes, in the order in which the model has them."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
-from onnx import AttributeProto, NodeProto, TensorProto, TypeProto
+from onnx import NodeProto, TensorProto, TypeProto
 
 from ..graph.errors import GraphError
 from ..graph.infer import solve
@@ -15,13 +14,16 @@ from ..graph.versions import default_axis, flattens, hardmax_version, max_versio
 from ..graph.walk import topological
 from ..structure import Graph
 from .attributes import axis_of, check_attributes
+from .constants import constant_tensor
 from .errors import OnnxError
 from .facts import Fact, known_constant
+from .foreign import in_the_way, used_outside
+from .operation import Operation, Value
 from .order import node_text, operator_name, producers, used_by
-from .recognise import Operation, Value, hardmax_of, recognise
+from .recognise import RULES, hardmax_of, recognise
 from .source import DEFAULT_DOMAINS, Source, load
 from .tensors import decode
-from .values import inferred, tensor_type
+from .values import check_declared, inferred, tensor_type
 
 _LARGEST_FACT = 2**20  # elements of a constant that a pattern is looked for in
 
@@ -61,15 +63,15 @@ class _Reader:
             names = self.borders()
         found = {name: self.node(name) for name in names}
         order = topological(found.values())
-        self.check_foreign([x.name for x in order if self.cuts.get(getattr(x, "name", "")) is x])
-        whole = (
-            [self.node(name) for name in self.inputs] if outputs is None and not self.cut else []
-        )
-        first = [*whole, *(self.nodes[name] for name in self.inputs if name in self.nodes)]
-        inputs = dict.fromkeys(x for x in [*first, *order] if isinstance(x, Input))
-        used = {*whole, *order}
-        solve(order)
-        return Graph(found, [x for x in inputs if x in used])
+        needed = {x.name: x for x in order if isinstance(x, Input)}
+        self.check_foreign([name for name in needed if name in self.cuts])
+        types = solve(order)
+        if outputs is None and not self.cut:  # the whole model, with inputs that nothing uses
+            for value in self.proto.output:
+                check_declared(value, types[found[value.name]])
+            needed |= {name: self.input(name) for name in self.inputs}
+        ordered = [needed[name] for name in self.inputs if name in needed]
+        return Graph(found, dict.fromkeys([*ordered, *needed.values()]))
 
     def asked_for(self, outputs: Iterable[str] | None) -> list[str]:
         """The names of the tensors that are wanted, each of which the model has."""
@@ -88,7 +90,7 @@ class _Reader:
         return names
 
     def ancestors(self, names: Iterable[str]) -> list[int]:
-        """The numbers of the nodes that `names` depend on; all nodes where regions are cut out."""
+        """The numbers of the nodes that `names` depend on."""
         pending, found = list(names), set()
         while pending:
             number = self.makers[pending.pop()]
@@ -113,7 +115,9 @@ class _Reader:
             case "Identity":
                 self.visit_identity(node.input[0], node.output[0])
             case "Constant":
-                self.visit_constant(node, what)
+                tensor = constant_tensor(node, what)
+                if tensor is not None:
+                    self.constants[node.output[0]] = tensor
             case "":
                 pass
             case _:
@@ -139,31 +143,8 @@ class _Reader:
         elif given in self.nodes or given in self.inputs:
             self.nodes[name] = self.node(given)
 
-    def visit_constant(self, node: NodeProto, what: str) -> None:
-        if len(node.attribute) != 1:
-            raise OnnxError(f"{what} has {len(node.attribute)} attributes.", "Give it one value.")
-        value = node.attribute[0]
-        match value.name, value.type:
-            case "value", AttributeProto.TENSOR:
-                tensor = value.t
-            case "value_float", AttributeProto.FLOAT:
-                tensor = TensorProto(data_type=TensorProto.FLOAT, float_data=[value.f])
-            case "value_floats", AttributeProto.FLOATS:
-                tensor = TensorProto(
-                    data_type=TensorProto.FLOAT, dims=[len(value.floats)], float_data=value.floats
-                )
-            case "value_int", AttributeProto.INT:
-                tensor = TensorProto(data_type=TensorProto.INT64, int64_data=[value.i])
-            case "value_ints", AttributeProto.INTS:
-                tensor = TensorProto(
-                    data_type=TensorProto.INT64, dims=[len(value.ints)], int64_data=value.ints
-                )
-            case _:
-                return  # strings and sparse tensors: foreign, if they are asked for at all
-        self.constants[node.output[0]] = tensor
-
     def visit_foreign(self, node: NodeProto, what: str) -> None:
-        if len(node.output) != 1 or not node.output[0]:
+        if node.op_type not in RULES or len(node.output) != 1 or not node.output[0]:
             return
         found = recognise(self.operation(node, what))
         if isinstance(found, Input | Constant | Max | Hardmax):
@@ -207,8 +188,7 @@ class _Reader:
             data, type_ = decode(self.constants[name], f"constant {name!r}", self.source.folder)
             return Constant.of_bytes(data, type_, self.source.name)
         if name in self.inputs:
-            type_ = tensor_type(self.inputs[name].type, f"input {name!r}")
-            return Input.of(name, type_, self.source.name)
+            return self.input(name)
         if self.makers[name] < 0:
             raise OnnxError(f"{name!r} is a sparse initializer.", "Make it dense.")
         type_ = TensorType()
@@ -216,6 +196,13 @@ class _Reader:
             type_ = tensor_type(self.types.get(name, TypeProto()), f"tensor {name!r}")
         self.cuts[name] = Input.of(name, type_, self.source.name)
         return self.cuts[name]
+
+    def input(self, name: str) -> Input:
+        known = self.nodes.get(name)
+        if isinstance(known, Input):
+            return known
+        type_ = tensor_type(self.inputs[name].type, f"input {name!r}")
+        return Input.of(name, type_, self.source.name)
 
     @cached_property
     def types(self) -> dict[str, TypeProto]:
@@ -249,48 +236,20 @@ class _Reader:
         """Raise if inputs were made of foreign results that nobody asked to cut at."""
         if not cuts or self.cut:
             return
-        listed: Counter[str] = Counter()
-        first: dict[str, str] = {}
         ours = {*self.nodes, *self.constants} - {*self.cuts}
-        for number in self.ancestors(cuts):
-            node = self.proto.node[number]
-            if not any(name in ours for name in node.output):
-                label = self.label(node)
-                listed[label] += 1
-                first.setdefault(label, node.name or f"#{number}")
-        lines = [f"  {count} x {label}: node {first[label]}" for label, count in listed.items()]
-        raise OnnxError(
-            "operators other than Max and Hardmax are in the way.",
-            "Use cut=True to take the tensors that they make as inputs, or name other outputs.",
-            "\n".join([self.source.name, *lines]),
-        )
-
-    def label(self, node: NodeProto) -> str:
-        """An operator, and what makes it more than one."""
-        name = operator_name(node) or "an operator without a name"
-        if (node.domain, node.op_type) in self.functions:
-            return f"{name}, a function of the model"
-        if any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for a in node.attribute):
-            return f"{name}, which has a subgraph"
-        return name
+        nodes = [(number, self.proto.node[number]) for number in self.ancestors(cuts)]
+        foreign = [(i, node) for i, node in nodes if ours.isdisjoint(node.output)]
+        raise in_the_way(foreign, self.functions, self.source.name)
 
     def borders(self) -> list[str]:
         """Results of Max and Hardmax that something else uses."""
-        wanted = [value.name for value in self.proto.output]
-        seen, pending = set(wanted), list(wanted)
-        while pending:
-            name = pending.pop()
-            number = self.makers[name]
-            if number < 0 or (name in self.nodes and name not in self.cuts):
-                continue
-            for each in used_by(self.proto.node[number]):
-                if each not in seen:
-                    seen.add(each)
-                    pending.append(each)
+        used = used_outside(
+            self.proto, self.makers, lambda name: name in self.nodes and name not in self.cuts
+        )
         found = [
             name
             for name in self.makers
-            if name in seen and isinstance(self.nodes.get(name), Max | Hardmax)
+            if name in used and isinstance(self.nodes.get(name), Max | Hardmax)
         ]
         if not found:
             raise OnnxError(

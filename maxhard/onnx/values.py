@@ -38,6 +38,29 @@ def _dim(dim: "onnx.TensorShapeProto.Dimension") -> Dim:
     return dim.dim_param or None
 
 
+def check_declared(value: ValueInfoProto, found: TensorType) -> None:
+    """Raise if an output is declared to be of another type than it is.
+
+    Raises:
+        OnnxError: dtype, rank or a size differs.
+    """
+    what = f"output {value.name!r}"
+    wanted = tensor_type(value.type, what)
+    shapes_differ = (
+        wanted.shape is not None
+        and found.shape is not None
+        and (
+            len(wanted.shape) != len(found.shape)
+            or any(
+                isinstance(one, int) and isinstance(other, int) and one != other
+                for one, other in zip(wanted.shape, found.shape, strict=True)
+            )
+        )
+    )
+    if wanted.dtype not in (None, found.dtype) or shapes_differ:
+        raise OnnxError(f"{what} is declared {wanted}, and is {found}.", "Correct the model.")
+
+
 def declared(graph: GraphProto) -> dict[str, TypeProto]:
     """The types that the model writes down."""
     every: Iterable[ValueInfoProto] = [*graph.value_info, *graph.output, *graph.input]
