@@ -17,7 +17,7 @@ from . import jax_hardmax, lowering
 from .arrays import native
 from .base import Backend, Function
 from .execute import interpret
-from .gradients import differentiated, shared, straight_through
+from .jax_gradients import differentiated, shared, straight_through
 
 Array = Any
 

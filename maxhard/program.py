@@ -62,7 +62,7 @@ class Program:
                 run,
                 lambda: target.lower(graph.inputs, graph.output_nodes, solve(graph.nodes, given)),
             )
-        if target is source:
+        if target.name == source.name:
             prepare = target.prepare
         else:
             prepare = lambda array: target.from_numpy(source.to_numpy(array))  # noqa: E731
