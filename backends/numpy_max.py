@@ -13,7 +13,18 @@ import numpy as np
 
 from ..graph.dtypes import DType
 from .arrays import numpy_dtype
-from .blocks import BLOCK_BYTES, SMALL, Block, Scratch, aligned, blocks, parts, run
+from .blocks import (
+    BLOCK_BYTES,
+    SMALL,
+    Block,
+    Scratch,
+    aligned,
+    blocks,
+    parts,
+    run,
+    share,
+    threads_for,
+)
 from .lowering import FORMATS
 
 Array = Any
@@ -26,14 +37,19 @@ def max_step(dtype: DType, shapes: Sequence[tuple[int, ...]], threads: int) -> C
     """A function that gives Max of two or more arrays of these shapes."""
     shape = np.broadcast_shapes(*shapes)
     kernel = kernel_of(dtype)
-    stored = stored_as(dtype)
     given = numpy_dtype(dtype)
-    size = BLOCK_BYTES // dtype.itemsize
-
+    stored = stored_as(dtype)
+    threads = threads_for(prod(shape), dtype.itemsize, threads)
+    # Two integers are read and written once: no cache would serve them twice.
+    is_one_pass = all(prod(x) > 1 for x in shapes) and not dtype.is_float and len(shapes) == 2
+    size = share(prod(shape), threads, None if is_one_pass else BLOCK_BYTES // dtype.itemsize)
     is_alike = all(x == shape or prod(x) == 1 for x in shapes)
 
     def at_once(*arrays: Array) -> Array:
         out = np.empty(shape, stored)
+        if stored is given:
+            kernel(arrays, out, Scratch())
+            return out
         kernel([x.view(stored) for x in arrays], out, Scratch())
         return out.view(given)
 
@@ -47,7 +63,7 @@ def max_step(dtype: DType, shapes: Sequence[tuple[int, ...]], threads: int) -> C
         def work(block: Block, scratch: Scratch) -> None:
             kernel(parts(operands, block, scratch), out[block], scratch)
 
-        run(work, blocks(out.shape, size), out, threads)
+        run(work, blocks(out.shape, size), threads)
         return result.view(given)
 
     if prod(shape) == 0:

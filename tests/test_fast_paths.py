@@ -204,13 +204,12 @@ def test_blocks_cover_each_element_once(axis: int | None) -> None:
         assert (seen == 1).all()
 
 
-@pytest.mark.usefixtures("small_blocks")
 def test_the_first_failure_of_a_thread_is_raised() -> None:
     def fail(block: Any, scratch: Scratch) -> None:
         raise MemoryError(f"in {get_ident()}")
 
     with pytest.raises(MemoryError):
-        run(fail, blocks((100,), 10), np.zeros(100), threads=3)
+        run(fail, blocks((100,), 10), threads=3)
 
 
 def test_many_operands() -> None:
