@@ -15,7 +15,18 @@ import numpy as np
 
 from ..graph.dtypes import DType
 from .arrays import numpy_dtype
-from .blocks import BLOCK_BYTES, SMALL, Block, Scratch, aligned, blocks, parts, run
+from .blocks import (
+    BLOCK_BYTES,
+    SMALL,
+    Block,
+    Scratch,
+    aligned,
+    blocks,
+    parts,
+    run,
+    share,
+    threads_for,
+)
 from .lowering import FORMATS, Format
 from .numpy_max import fold, stored_as
 
@@ -35,21 +46,19 @@ def hardmax_step(
     No Max is stored: each block of it is computed where it is used.
     """
     shape = np.broadcast_shapes(*shapes)
-    given, stored = numpy_dtype(dtype), stored_as(dtype)
-    form = FORMATS[dtype]
+    given, stored, form = numpy_dtype(dtype), stored_as(dtype), FORMATS[dtype]
+    if 0 in shape:
+        return lambda *arrays: np.zeros(shape, given)
+    if prod(shape) <= SMALL:
+        return _small_step(dtype, shape, axis)
     ones = np.ones((), given).view(form.integer)
     n, inner = shape[axis], prod(shape[axis + 1 :])
-    chunk = chunk_length(n, inner, dtype, len(shapes))
-
-    def small(*arrays: Array) -> Array:
-        x = _values([x.view(stored) for x in arrays], shape, form, Scratch())
-        return np.equal(positions, x.argmax(axis, keepdims=True)).astype(given)
-
-    def tiny(*arrays: Array) -> Array:
-        return unit_rows.take(reduce(np.maximum, arrays).argmax(-1), 0)
-
-    positions = np.arange(n).reshape([n if i == axis else 1 for i in range(len(shape))])
-    unit_rows = np.eye(min(n, SHORT), dtype=given)  # of more, `tiny` has no use
+    # Rows that lie in memory as they are need no buffer, so no block that fits the cache.
+    is_scanned = inner == 1 and n >= SHORT and dtype.bits > 16 and len(shapes) == 1
+    chunk = n if is_scanned else chunk_length(n, inner, dtype)
+    sliced = [chunk if i == axis else length for i, length in enumerate(shape)]
+    threads = threads_for(prod(shape), dtype.itemsize, threads)
+    size = share(prod(sliced), threads, None if is_scanned else BLOCK_BYTES // dtype.itemsize)
 
     def by_blocks(*arrays: Array) -> Array:
         result = np.zeros(shape, form.integer)
@@ -68,25 +77,34 @@ def hardmax_step(
             start = sum(part.start * step for part, step in zip(block, strides, strict=True))
             flat[start:][index.reshape(-1)] = ones
 
-        sliced = [chunk if i == axis else size for i, size in enumerate(shape)]
-        run(work, blocks(sliced, BLOCK_BYTES // dtype.itemsize, axis), result, threads)
+        run(work, blocks(sliced, size, axis), threads)
         return result.view(given)
 
-    if 0 in shape:
-        return lambda *arrays: np.zeros(shape, given)
-    if prod(shape) > SMALL:
-        return by_blocks
-    is_last = axis == len(shape) - 1
-    return tiny if is_last and n <= SHORT and dtype is not DType.BFLOAT16 else small
+    return by_blocks
 
 
-def chunk_length(n: int, inner: int, dtype: DType, count: int) -> int:
+def _small_step(dtype: DType, shape: tuple[int, ...], axis: int) -> Callable[..., Array]:
+    given, stored, form = numpy_dtype(dtype), stored_as(dtype), FORMATS[dtype]
+    n = shape[axis]
+    unit_rows = np.eye(min(n, SHORT), dtype=given)
+    positions = np.arange(n).reshape([n if i == axis else 1 for i in range(len(shape))])
+
+    def rows(*arrays: Array) -> Array:
+        return unit_rows.take(reduce(np.maximum, arrays).argmax(-1), 0)
+
+    def general(*arrays: Array) -> Array:
+        x = _values([x.view(stored) for x in arrays], shape, form, Scratch())
+        return np.equal(positions, x.argmax(axis, keepdims=True)).astype(given)
+
+    is_row = axis == len(shape) - 1 and n <= SHORT
+    return rows if is_row and dtype is not DType.BFLOAT16 else general
+
+
+def chunk_length(n: int, inner: int, dtype: DType) -> int:
     """How much of a slice is looked at at a time."""
     if inner >= SHORT:
         return min(n, ROWS)
-    if n < SHORT or (inner == 1 and dtype.bits > 16 and count == 1):
-        return n  # a row is transposed, or scanned where it lies
-    return min(n, max(1, BLOCK_BYTES // dtype.itemsize // inner))
+    return n if n < SHORT else min(n, max(1, BLOCK_BYTES // dtype.itemsize // inner))
 
 
 def first_maximum(
