@@ -14,7 +14,7 @@ from ..graph.errors import BackendError
 from ..graph.nodes import AnyNode, Input
 from ..graph.surrogates import Surrogate
 from ..graph.types import Dim, TensorType
-from . import lowering
+from . import jax_hardmax, lowering
 from .arrays import native
 from .base import Backend, Function
 from .execute import interpret
@@ -143,7 +143,7 @@ def _kernel_hardmax(
     backend: JaxBackend, axis: int, dtype: DType, surrogate: Surrogate | None
 ) -> Any:
     def hardmax(array: Array) -> Array:
-        return lowering.hardmax(backend, array, axis, dtype)
+        return jax_hardmax.hardmax(backend, array, axis, dtype)
 
     return jax.jit(straight_through(hardmax, axis, surrogate, x64) if surrogate else hardmax)
 

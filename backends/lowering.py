@@ -29,7 +29,7 @@ class Format(NamedTuple):
     magnitude: int
 
 
-_FORMATS = {
+FORMATS = {
     DType.BFLOAT16: Format("int16", 0x7F80, 0x7FC0, 2**15 - 1),
     DType.FLOAT16: Format("int16", 0x7C00, 0x7E00, 2**15 - 1),
     DType.FLOAT32: Format("int32", 0x7F800000, 0x7FC00000, 2**31 - 1),
@@ -62,7 +62,7 @@ def _max_of_stack(backend: "Backend", stack: Array, dtype: DType) -> Array:
 
 def total_order(backend: "Backend", array: Array, dtype: DType) -> Array:
     """Integers in the order of Max: -0 below +0, and the canonical NaN above all."""
-    xp, form = backend.xp, _FORMATS[dtype]
+    xp, form = backend.xp, FORMATS[dtype]
     bits = backend.view(array, backend.dtype(form.integer))
     is_nan = (bits & form.magnitude) > form.infinity
     return xp.where(
@@ -72,7 +72,7 @@ def total_order(backend: "Backend", array: Array, dtype: DType) -> Array:
 
 def _from_total_order(backend: "Backend", key: Array, dtype: DType) -> Array:
     # The flip undoes itself; the canonical NaN is positive and stays.
-    bits = _flip_negative(backend.xp, key, _FORMATS[dtype].magnitude)
+    bits = _flip_negative(backend.xp, key, FORMATS[dtype].magnitude)
     return backend.view(bits, backend.dtype(dtype))
 
 
@@ -106,7 +106,7 @@ def hardmax(backend: "Backend", array: Array, axis: int, dtype: DType) -> Array:
 
 def numeric_order(backend: "Backend", array: Array, dtype: DType) -> Array:
     """Integers in the order of Hardmax: -0 and +0 are one, and each NaN above all."""
-    xp, form = backend.xp, _FORMATS[dtype]
+    xp, form = backend.xp, FORMATS[dtype]
     bits = backend.view(array, backend.dtype(form.integer))
     size = bits & form.magnitude
     order = xp.where(bits < 0, -size, size)
