@@ -28,6 +28,17 @@ def default_threads() -> int:
     return min(usable or 1, 4)
 
 
+def threads_for(size: int, itemsize: int, threads: int) -> int:
+    """How many of `threads` are worth their start for a result of that size."""
+    return threads if size * itemsize >= THREADED_BYTES else 1
+
+
+def share(size: int, threads: int, room: int | None = None) -> int:
+    """Elements of a block: as many as `room` says, but enough blocks for all threads."""
+    even = -(-size // (2 * threads if threads > 1 else 1))
+    return even if room is None else min(room, even)
+
+
 def blocks(shape: Sequence[int], size: int, axis: int | None = None) -> Iterator[Block]:
     """Cut `shape` into blocks of about `size` elements in memory order, whole along `axis`.
 
@@ -97,10 +108,8 @@ def _repeated(element: Array, shape: tuple[int, ...]) -> Array:
     return out
 
 
-def run(
-    work: Callable[[Block, Scratch], None], items: Iterator[Block], array: Array, threads: int
-) -> None:
-    """Call `work` with each block of `array`, in up to `threads` threads.
+def run(work: Callable[[Block, Scratch], None], items: Iterator[Block], threads: int) -> None:
+    """Call `work` with each block, in up to `threads` threads.
 
     The threads live as long as the call, so there is no pool to find dead after a fork.
     """
@@ -119,8 +128,6 @@ def run(
         except BaseException as failure:  # raised again in the caller's thread
             failures.append(failure)
 
-    if array.nbytes < THREADED_BYTES:
-        threads = 1
     others = [Thread(target=drain) for _ in range(min(threads, len(queue)) - 1)]
     for thread in others:
         thread.start()

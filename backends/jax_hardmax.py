@@ -31,8 +31,11 @@ def hardmax(backend: "Backend", array: Array, axis: int, dtype: DType) -> Array:
         packed = (key.astype(jnp.int32) << 16) | (size - 1 - index)
         first = size - 1 - (packed.max(axis, keepdims=True) & (2**16 - 1))
     else:
-        largest = key.max(axis, keepdims=True)
+        largest = _apart(key.max(axis, keepdims=True))
         first = jnp.where(key == largest, index, size).min(axis, keepdims=True)
-    # Without the barrier the reduction may be fused into the comparison and done once an element.
-    first = lax.optimization_barrier(first)  # type: ignore[no-untyped-call]
-    return (index == first).astype(array.dtype)
+    return (index == _apart(first)).astype(array.dtype)
+
+
+def _apart(reduced: Array) -> Array:
+    # XLA would fuse a reduction of short rows into its use, and repeat it for each element.
+    return lax.optimization_barrier(reduced)  # type: ignore[no-untyped-call]

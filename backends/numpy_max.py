@@ -6,6 +6,7 @@ while it is in the cache, find the blocks that need repair.
 """
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from math import prod
 from typing import Any
 
@@ -13,7 +14,18 @@ import numpy as np
 
 from ..graph.dtypes import DType
 from .arrays import numpy_dtype
-from .blocks import BLOCK_BYTES, SMALL, Block, Scratch, aligned, blocks, parts, run
+from .blocks import (
+    BLOCK_BYTES,
+    SMALL,
+    Block,
+    Scratch,
+    aligned,
+    blocks,
+    parts,
+    run,
+    share,
+    threads_for,
+)
 from .lowering import FORMATS
 
 Array = Any
@@ -22,20 +34,30 @@ Kernel = Callable[[Sequence[Array], Array, Scratch], None]
 as int16."""
 
 
+_INTEGERS = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
+
+
 def max_step(dtype: DType, shapes: Sequence[tuple[int, ...]], threads: int) -> Callable[..., Array]:
     """A function that gives Max of two or more arrays of these shapes."""
     shape = np.broadcast_shapes(*shapes)
     kernel = kernel_of(dtype)
-    stored = stored_as(dtype)
     given = numpy_dtype(dtype)
-    size = BLOCK_BYTES // dtype.itemsize
-
+    stored = stored_as(dtype)
+    threads = threads_for(prod(shape), dtype.itemsize, threads)
+    # Two integers are read and written once: no cache would serve them twice.
+    is_one_pass = all(prod(x) > 1 for x in shapes) and not dtype.is_float and len(shapes) == 2
+    size = share(prod(shape), threads, None if is_one_pass else BLOCK_BYTES // dtype.itemsize)
     is_alike = all(x == shape or prod(x) == 1 for x in shapes)
 
     def at_once(*arrays: Array) -> Array:
         out = np.empty(shape, stored)
         kernel([x.view(stored) for x in arrays], out, Scratch())
         return out.view(given)
+
+    def wide_at_once(*arrays: Array) -> Array:
+        out = np.asarray(reduce(np.maximum, arrays))  # a result of its own costs less than out=
+        _repair(arrays, out, Scratch(), form)
+        return out
 
     def by_blocks(*arrays: Array) -> Array:
         out = result = np.empty(shape, stored)
@@ -47,12 +69,15 @@ def max_step(dtype: DType, shapes: Sequence[tuple[int, ...]], threads: int) -> C
         def work(block: Block, scratch: Scratch) -> None:
             kernel(parts(operands, block, scratch), out[block], scratch)
 
-        run(work, blocks(out.shape, size), out, threads)
+        run(work, blocks(out.shape, size), threads)
         return result.view(given)
 
     if prod(shape) == 0:
         return lambda *arrays: np.empty(shape, given)
-    return at_once if prod(shape) <= SMALL else by_blocks
+    if prod(shape) > SMALL and not (is_one_pass and threads == 1):
+        return by_blocks
+    form = FORMATS.get(dtype)
+    return wide_at_once if form and dtype.bits > 16 else at_once
 
 
 def stored_as(dtype: DType) -> Any:
@@ -86,7 +111,11 @@ def largest(array: Array) -> Any:
 
 def _wide(arrays: Sequence[Array], out: Array, scratch: Scratch, form: Any) -> None:
     fold(np.maximum, arrays, out)
-    bits = out.view(form.integer)
+    _repair(arrays, out, scratch, form)
+
+
+def _repair(arrays: Sequence[Array], out: Array, scratch: Scratch, form: Any) -> None:
+    bits = out.view(_INTEGERS[out.itemsize])
     if bits.item(bits.argmin()) == ~form.magnitude:  # a -0, perhaps for a +0
         signs = scratch.empty("signs", out.shape, bits.dtype)
         fold(np.bitwise_and, [x.view(bits.dtype) for x in arrays], signs)

@@ -15,7 +15,7 @@ import oracle
 from cases import DTYPES, FLOATS, KINDS, Array, assert_same, bits_of, patterns, to_array
 from maxhard.backends.blocks import SMALL, Scratch, blocks, run
 from maxhard.backends.numpy import NumPyBackend
-from maxhard.backends.numpy_hardmax import ROWS, SHORT
+from maxhard.backends.numpy_first import ROWS, SHORT
 
 Shape = tuple[int, ...]
 BLOCK = 2**12
@@ -30,15 +30,17 @@ MAX_SHAPES: list[tuple[Shape, ...]] = [
     ((), (SMALL + 1,)),
     ((61, 67), (67,), (61, 1)),
     ((5, 1, 700), (3, 1), (1, 3, 700), (1, 1)),
-    ((2, 3, 5 * BLOCK), (2, 1, 1)),
+    ((2, 3, 2 * BLOCK), (2, 1, 1)),
     ((SMALL + 1, 2), (1, 2)),
 ]
 HARDMAX_CASES: list[tuple[Shape, int]] = [
     *[((n,), 0) for n in (1, SMALL, SMALL + 1, 3 * BLOCK)],
-    *[((90, n), 1) for n in (1, 2, SHORT - 1, SHORT, SHORT + 1, 2 * BLOCK + 3)],
-    *[((2, 70, n), 1) for n in (SHORT - 1, SHORT, SHORT + 1, 2 * BLOCK + 3)],
+    *[((90, n), 1) for n in (1, 2, SHORT - 1, SHORT, SHORT + 1)],
+    ((5, BLOCK + 3), 1),
+    *[((2, 70, n), 1) for n in (SHORT - 1, SHORT, SHORT + 1)],
+    ((70, BLOCK + 3), 0),
     *[((n, SHORT), 0) for n in (1, 33, ROWS - 1, ROWS, ROWS + 1, 3 * ROWS + 1)],
-    *[((n, 3), 0) for n in (SHORT - 1, SHORT, 2 * BLOCK + 1)],
+    *[((n, 3), 0) for n in (SHORT - 1, SHORT, BLOCK + 1)],
     *[((1500, n, 3), 1) for n in (2, SHORT // 2)],
     ((7, 9, 11, 13), 2),
     ((7, 3, 1, 400), 2),
@@ -204,13 +206,12 @@ def test_blocks_cover_each_element_once(axis: int | None) -> None:
         assert (seen == 1).all()
 
 
-@pytest.mark.usefixtures("small_blocks")
 def test_the_first_failure_of_a_thread_is_raised() -> None:
     def fail(block: Any, scratch: Scratch) -> None:
         raise MemoryError(f"in {get_ident()}")
 
     with pytest.raises(MemoryError):
-        run(fail, blocks((100,), 10), np.zeros(100), threads=3)
+        run(fail, blocks((100,), 10), threads=3)
 
 
 def test_many_operands() -> None:

@@ -14,7 +14,7 @@ SIGNATURES = {
     "maximum": "(*operands, opset=13)",
     "hardmax": "(x, axis=None, *, opset=13, surrogate=None)",
     "Graph": "(outputs, inputs=None)",
-    "compile": "(outputs, backend=None)",
+    "compile": "(outputs, backend=None, *, device=None, donate=())",
     "evaluate": "(outputs, inputs=None, backend=None)",
     "backends": "()",
 }

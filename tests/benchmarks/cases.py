@@ -34,6 +34,7 @@ class Case:
     dtype: str
     data: str
     axis: int = -1
+    is_tiny: bool = False
 
     def arrays(self, seed: int) -> list[Array]:
         rng = np.random.default_rng(seed)
@@ -66,9 +67,12 @@ def cases() -> Iterator[Case]:
 def tiny() -> Iterator[Case]:
     """Calls whose cost is the way to the kernel."""
     for shape in ((8,), (4, 8)):
-        yield Case("Max", f"2 x {shape}", (shape,) * 2, "float32", "normal")
-        yield Case("Hardmax", f"{shape} axis -1", (shape,), "float32", "normal")
-        yield Case("Hardmax(Max)", f"2 x {shape}", (shape,) * 2, "float32", "normal")
+        for op, text, count in (
+            ("Max", f"2 x {shape}", 2),
+            ("Hardmax", f"{shape} axis -1", 1),
+            ("Hardmax(Max)", f"2 x {shape}", 2),
+        ):
+            yield Case(op, text, (shape,) * count, "float32", "normal", is_tiny=True)
 
 
 def make(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, data: str) -> Array:

@@ -6,12 +6,16 @@ from statistics import median
 
 Function = Callable[[], object]
 
+CLOCKS: dict[str, Callable[[], float]] = {
+    "wall": time.perf_counter,
+    "cpu": time.process_time,  # of all threads: for a machine that others use too
+}
 PAUSE = 0.002
 """Seconds between calls: thread pools of the libraries spin for about that long after one."""
 
 
 def interleaved(
-    functions: Mapping[str, Function], seconds: float, rounds: int
+    functions: Mapping[str, Function], seconds: float, rounds: int, clock: str = "wall"
 ) -> dict[str, list[float]]:
     """Seconds of each call: one call of each function in every round, after a warm-up.
 
@@ -28,17 +32,17 @@ def interleaved(
         for name, function in functions.items():
             time.sleep(PAUSE)
             function()  # caches and pools of this rival are warm, not those of the last
-            times[name].append(timed(function, repeats[name]))
+            times[name].append(timed(function, repeats[name], clock))
     return times
 
 
-def timed(function: Function, repeats: int = 1) -> float:
+def timed(function: Function, repeats: int = 1, clock: str = "wall") -> float:
     """Seconds of one call, averaged over `repeats`."""
-    span = range(repeats)
-    start = time.perf_counter()
+    span, now = range(repeats), CLOCKS[clock]
+    start = now()
     for _ in span:
         function()
-    return (time.perf_counter() - start) / repeats
+    return (now() - start) / repeats
 
 
 def ratio(ours: list[float], other: list[float]) -> float:

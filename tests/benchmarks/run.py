@@ -24,7 +24,7 @@ from maxhard.backends.numpy import NumPyBackend
 Row = dict[str, Any]
 
 
-def measured(case: Case, threads: int, seconds: float, rounds: int) -> Row:
+def measured(case: Case, threads: int, seconds: float, rounds: int, clock: str) -> Row:
     """One row: ours on NumPy and on JAX, the peers and a copy, taken in turns."""
     arrays = case.arrays(seed=0)
     program = program_of(case, NumPyBackend(threads))
@@ -35,11 +35,16 @@ def measured(case: Case, threads: int, seconds: float, rounds: int) -> Row:
         functions["maxhard on jax"] = lambda: on_jax(*moved).block_until_ready()
     largest = max(arrays, key=lambda x: x.size)
     functions |= {"copy": largest.copy} | peers
-    times = interleaved(functions, seconds, rounds)
+    times = interleaved(functions, seconds, rounds, clock)
     medians = {name: sorted(spans)[len(spans) // 2] * 1e3 for name, spans in times.items()}
     best = min(peers, key=lambda name: medians[name])
     row = {"op": case.op, "case": case.text, "dtype": case.dtype, "data": case.data}
-    row |= {"ms": medians, "best peer": best, "to best": ratio(times["maxhard"], times[best])}
+    row |= {
+        "tiny": case.is_tiny,
+        "ms": medians,
+        "best peer": best,
+        "to best": ratio(times["maxhard"], times[best]),
+    }
     row["to copy"] = ratio(times["maxhard"], times["copy"])
     if "jax" in peers:
         row["jax to naive"] = ratio(times["maxhard on jax"], times["jax"])
@@ -47,14 +52,14 @@ def measured(case: Case, threads: int, seconds: float, rounds: int) -> Row:
     return row
 
 
-def spread(group: list[Case], threads: int, rounds: int) -> Row:
+def spread(group: list[Case], threads: int, rounds: int, clock: str) -> Row:
     """Ours on every kind of data, beside one another: the worst to the ordinary."""
     program = program_of(group[0], NumPyBackend(threads))
     functions: dict[str, Function] = {}
     for case in group:
         arrays = case.arrays(seed=1)
         functions[case.data] = lambda arrays=arrays: program(*arrays)  # type: ignore[misc]
-    times = interleaved(functions, 1.0, rounds)
+    times = interleaved(functions, 1.0, rounds, clock)
     ratios = {data: ratio(spans, times["normal"]) for data, spans in times.items()}
     worst = max(ratios, key=lambda data: ratios[data])
     first = group[0]
@@ -94,6 +99,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="ordinary data, few rounds")
     parser.add_argument("--write", action="store_true", help="write docs/performance.md")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument(
+        "--clock", choices=("wall", "cpu"), default="wall", help="cpu: of a busy machine"
+    )
     parser.add_argument("--only", default="", help="rows whose name has this in it")
     options = parser.parse_args()
     threads = options.threads
@@ -111,13 +119,17 @@ def main() -> None:
         groups.setdefault((case.op, case.text, case.dtype), []).append(case)
     for group in groups.values():
         for case in group[:1] if options.quick else group:
-            rows.append(measured(case, threads, seconds, rounds))
+            rows.append(measured(case, threads, seconds, rounds, options.clock))
             print(line(rows[-1]), flush=True)
         if len(group) > 1:
-            spreads.append(spread(group, threads, rounds))
+            spreads.append(spread(group, threads, rounds, options.clock))
             print(f"{'':13}worst data: {spreads[-1]['worst data']}, "
                   f"{spreads[-1]['to ordinary']:.2f} x ordinary")  # fmt: skip
-    found: Row = {"machine": report.machine(threads), "rows": rows, "spread": spreads}
+    found: Row = {
+        "machine": report.machine(threads, options.clock),
+        "rows": rows,
+        "spread": spreads,
+    }
     if not options.only:
         largest = 10**4 if options.quick else 10**6
         found["nodes"] = scaling.nodes(
@@ -133,7 +145,7 @@ def main() -> None:
     print(*report.missed(found), sep="\n")
     if options.write:
         docs = Path(__file__).parents[2] / "docs"
-        report.write(found, docs)
+        report.write(found, docs, " ".join(["python tests/benchmarks/run.py", *sys.argv[1:]]))
         (docs / "_static" / "performance.json").write_text(json.dumps(found, indent=1) + "\n")
 
 
