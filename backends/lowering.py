@@ -87,7 +87,8 @@ def hardmax(backend: "Backend", array: Array, axis: int, dtype: DType) -> Array:
     if 0 in array.shape:
         return xp.zeros_like(array)
     size = array.shape[axis]
-    index_dtype = backend.dtype(DType.INT32 if size < 2**31 else DType.INT64)
+    is_small = isinstance(size, int) and size < 2**31  # a size not known yet is no int
+    index_dtype = backend.dtype(DType.INT32 if is_small else DType.INT64)
     index = xp.reshape(
         xp.arange(size, dtype=index_dtype, device=backend.device(array)),
         tuple(-1 if i == axis else 1 for i in range(len(array.shape))),
@@ -97,8 +98,10 @@ def hardmax(backend: "Backend", array: Array, axis: int, dtype: DType) -> Array:
     # Not argmax: this form can be split over devices, and holds inside any caller's trace.
     key = numeric_order(backend, array, dtype)
     is_max = key == xp.max(key, axis=axis, keepdims=True)
-    first = xp.min(xp.where(is_max, index, _like(xp, size, index)), axis=axis, keepdims=True)
-    return xp.astype(index == first, backend.dtype(dtype))
+    candidates = xp.where(is_max, index, _like(xp, size, index))
+    # Not index == ...: a result that hangs on the operand lies on the devices that it lies on.
+    is_first = candidates == xp.min(candidates, axis=axis, keepdims=True)
+    return xp.astype(is_first, backend.dtype(dtype))
 
 
 def numeric_order(backend: "Backend", array: Array, dtype: DType) -> Array:

@@ -153,7 +153,9 @@ class TorchBackend(Backend):
 
         return call
 
-    def differentiated(self, run: Function, written: Callable[[], Function]) -> Function:
+    def differentiated(
+        self, inputs: Sequence[Input], run: Function, written: Callable[[], Function]
+    ) -> Function:
         slower = cache(written)
         return lambda arrays: slower()(arrays) if _differentiates(arrays) else run(arrays)
 

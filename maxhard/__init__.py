@@ -2,11 +2,13 @@
 
 from .backends import available as backends
 from .eager import hardmax, maximum
+from .export import ExportedProgram, load_exported
 from .graph.dtypes import DType
 from .graph.errors import (
     AxisError,
     BackendError,
     BindingError,
+    ExportError,
     FrozenError,
     GraphError,
     LazyError,
@@ -31,6 +33,8 @@ __all__ = [
     "BindingError",
     "Constant",
     "DType",
+    "ExportError",
+    "ExportedProgram",
     "FrozenError",
     "Graph",
     "GraphError",
@@ -51,5 +55,6 @@ __all__ = [
     "compile",
     "evaluate",
     "hardmax",
+    "load_exported",
     "maximum",
 ]

@@ -28,8 +28,8 @@ def shared(max_: Kernel, key: Kernel, scope: Callable[[], Any]) -> Kernel:
 
     @differentiable.defjvp
     def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
-        result = differentiable(*primals)
         with scope():
+            result = differentiable(*primals)
             best = key(result)
             wins = [key(x) == best for x in primals]
             wide = _wide(result.dtype)  # 16 bits do not count far
@@ -64,19 +64,21 @@ def straight_through(
     @differentiable.defjvp
     def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
         (array,), (tangent,) = primals, tangents
-        result = differentiable(array)
-        if surrogate == "identity" or array.size == 0:
-            return result, tangent
         with scope():
-            return result, jax.jvp(lambda x: _softmax(x, axis), primals, tangents)[1]
+            result = differentiable(array)
+            if surrogate == "softmax" and array.size:
+                tangent = jax.jvp(lambda x: _softmax(x, axis), primals, tangents)[1]
+            return result, tangent
 
     return differentiable
 
 
 def _softmax(array: Array, axis: int) -> Array:
     """Softmax, 16-bit floats by way of float32."""
-    soft = jax.nn.softmax(array.astype(_wide(array.dtype)), axis=axis)
-    return soft.astype(array.dtype)
+    wide = array.astype(_wide(array.dtype))
+    top = jnp.max(jax.lax.stop_gradient(wide), axis=axis, keepdims=True)
+    weights = jnp.exp(wide - top)
+    return (weights / jnp.sum(weights, axis=axis, keepdims=True)).astype(array.dtype)
 
 
 def _wide(dtype: Any) -> str:
