@@ -7,12 +7,14 @@ import numpy as np
 
 from ..graph.dtypes import DType
 from ..graph.errors import ShapeError, TypeInferenceError
-from . import get, lowering
+from . import lowering
+from .numpy import NumPyBackend
 
 Array = Any
 
 FOUND = np.dtype([("key", np.int64), ("place", np.int64)])
 """A maximum, as an integer in the order of Hardmax, and where it lies."""
+_KERNELS = NumPyBackend(threads=1)  # dask has threads of its own
 _NOWHERE = np.iinfo(np.int64)
 
 
@@ -33,7 +35,7 @@ def max_(
                 f"axis {axis}.",
                 "Max needs equal chunks: call x.compute_chunk_sizes() and rechunk.",
             )
-    return get("numpy").max_([_checked(chunk, dtype) for chunk in chunks], DType(dtype))
+    return _KERNELS.max_([_checked(chunk, dtype) for chunk in chunks], DType(dtype))
 
 
 def hardmax(chunk: Array, dtype: str, axes: Sequence[int]) -> Array:
@@ -51,7 +53,7 @@ def find(chunk: Array, *places: Array, dtype: str, axes: Sequence[int]) -> Array
         hot = _hardmax(merged, dtype, axes)
         index = hot.view(f"u{hot.itemsize}").argmax(axes[0], keepdims=True)
         best = np.take_along_axis(merged, index, axes[0])
-        key = lowering.numeric_order(get("numpy"), best, DType(dtype))
+        key = lowering.numeric_order(_KERNELS, best, DType(dtype))
         found["key"] = key.reshape(shape)
         found["place"] = _sum(places).reshape(-1)[index].reshape(shape)
     return found
@@ -75,11 +77,11 @@ def mark(winner: Array, *places: Array, dtype: str, axes: Sequence[int]) -> Arra
     """1 where the winner lies in this chunk, 0 elsewhere."""
     here = _sum(places)
     here = here.reshape(here.shape + (1,) * (winner.ndim - 1 - axes[-1]))
-    return np.equal(here, winner["place"]).astype(get("numpy").dtype(DType(dtype)))
+    return np.equal(here, winner["place"]).astype(_KERNELS.dtype(DType(dtype)))
 
 
 def _hardmax(merged: Array, dtype: str, axes: Sequence[int]) -> Array:
-    return get("numpy").hardmax(merged, axes[0], DType(dtype))
+    return _KERNELS.hardmax(merged, axes[0], DType(dtype))
 
 
 def _merged(chunk: Array, axes: Sequence[int]) -> Array:
@@ -100,7 +102,7 @@ def _sum(places: Sequence[Array]) -> Array:
 def _checked(chunk: Array, dtype: str) -> Array:
     """The chunk as an array of the dtype that the dask array says it has."""
     chunk = np.asarray(chunk)
-    if chunk.dtype != get("numpy").dtype(DType(dtype)):
+    if chunk.dtype != _KERNELS.dtype(DType(dtype)):
         raise TypeInferenceError(
             f"a chunk is {chunk.dtype}, and its dask array says {dtype}.",
             "Give the dtype that the chunks have where the dask array is made.",

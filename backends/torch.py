@@ -23,6 +23,7 @@ from ..graph.types import Dim, TensorType
 from . import lowering, torch_cpu
 from .arrays import native, numpy_dtype
 from .base import Backend, Function
+from .devices import on_one_device
 from .execute import interpret
 from .torch_autograd import Hardmax, Max
 
@@ -143,15 +144,9 @@ class TorchBackend(Backend):
         outputs: Sequence[AnyNode],
         types: dict[AnyNode, TensorType],
     ) -> Function:
-        lowered: dict[torch.device | None, Function] = {}
-
-        def call(arrays: Sequence[Tensor]) -> list[Tensor]:
-            device = _one_device(inputs, arrays)
-            if device not in lowered:
-                lowered[device] = interpret(TorchBackend(device), inputs, outputs, types)
-            return lowered[device](arrays)
-
-        return call
+        return on_one_device(
+            inputs, lambda device: interpret(TorchBackend(device), inputs, outputs, types)
+        )
 
     def differentiated(
         self, inputs: Sequence[Input], run: Function, written: Callable[[], Function]
@@ -178,17 +173,6 @@ def _has_values(arrays: Sequence[Tensor]) -> bool:
         and not torch.compiler.is_compiling()
         and not is_in_torch_dispatch_mode()
     )
-
-
-def _one_device(inputs: Sequence[Input], arrays: Sequence[Tensor]) -> torch.device | None:
-    devices = dict.fromkeys([array.device for array in arrays])
-    if len(devices) > 1:
-        places = [f"{x.name} on {array.device}" for x, array in zip(inputs, arrays, strict=True)]
-        raise TypeInferenceError(
-            f"the tensors are on different devices: {', '.join(places)}.",
-            "Move them to one device: x.to(device).",
-        )
-    return next(iter(devices), None)
 
 
 def _refuse_special(array: Tensor) -> None:
