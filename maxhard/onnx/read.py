@@ -243,9 +243,16 @@ class _Reader:
 
     def borders(self) -> list[str]:
         """Results of Max and Hardmax that something else uses."""
-        used = used_outside(
-            self.proto, self.makers, lambda name: name in self.nodes and name not in self.cuts
-        )
+        seen: set[AnyNode] = set()
+
+        def below(name: str) -> list[str] | None:
+            if name not in self.nodes or name in self.cuts:
+                return None
+            new = topological([self.nodes[name]], lambda node: node in seen)
+            seen.update(new)
+            return [node.name for node in new if isinstance(node, Input)]
+
+        used = used_outside(self.proto, self.makers, below)
         found = [
             name
             for name in self.makers
