@@ -42,7 +42,13 @@ def test_the_three_kinds_of_source_give_one_graph(tmp_path: Path) -> None:
 
     texts = {
         str(mh.from_onnx(source))
-        for source in (proto, proto.SerializeToString(), path, str(path), bytearray(path.read_bytes()))
+        for source in (
+            proto,
+            proto.SerializeToString(),
+            path,
+            str(path),
+            bytearray(path.read_bytes()),
+        )
     }
 
     assert texts == {
@@ -275,9 +281,7 @@ class TestCut:
         ]
 
     def test_a_subgraph_is_a_user(self) -> None:
-        body = helper.make_graph(
-            [node("Relu", ["m"], ["inner"])], "body", [], [value("inner")]
-        )
+        body = helper.make_graph([node("Relu", ["m"], ["inner"])], "body", [], [value("inner")])
         nodes = [
             node("Max", ["x", "x"], ["m"]),
             node("If", ["c"], ["y"], then_branch=body, else_branch=body),

@@ -1,4 +1,4 @@
-"""from_onnx(to_onnx(graph, opset)) gives the bytes of the graph, or to_onnx says what is in the way.
+"""from_onnx(to_onnx(graph, opset)) gives the bytes of the graph, or to_onnx says why it cannot.
 
 Graphs are random, over every dtype; each goes through every opset.
 """
@@ -44,9 +44,7 @@ def graph_of(described: Description) -> tuple[mh.Graph, dict[str, Any]]:
         for i, array in enumerate(arrays)
     ]
     graph = mh.Graph({"y": described.build(mh.maximum, mh.hardmax, nodes)})
-    return graph, {
-        node.name: arrays[i] for i, node in enumerate(nodes) if node in {*graph.inputs}
-    }  # type: ignore[union-attr]
+    return graph, {node.name: arrays[i] for i, node in enumerate(nodes) if node in {*graph.inputs}}  # type: ignore[union-attr]
 
 
 def expected_of(described: Description) -> Any:
@@ -105,9 +103,7 @@ def test_graphs_of_one_shape_go_through_every_opset(
     sizes = [2 if dim == "N" else dim for dim in shape]
     rng = np.random.default_rng(7)
     arrays = {name: rng.integers(-2, 3, sizes).astype(dtype) for name in ("x", "y")}
-    expected = oracle.hardmax(
-        dtype, bits_of(np.maximum(arrays["x"], arrays["y"])), axis, source
-    )
+    expected = oracle.hardmax(dtype, bits_of(np.maximum(arrays["x"], arrays["y"])), axis, source)
 
     for opset in OPSETS:
         model = mh.to_onnx(graph, opset)

@@ -30,13 +30,7 @@ _LARGEST_FACT = 2**20  # elements of a constant that a pattern is looked for in
 
 def read(source: Any, outputs: Iterable[str] | None, cut: bool) -> Graph:
     """See `maxhard.from_onnx`."""
-    loaded = load(source)
-    try:
-        return _Reader(loaded, cut).graph(outputs)
-    except UnicodeDecodeError as error:
-        raise OnnxError(
-            f"{loaded.name} has a name that is no text: {error}.", "Save the model again."
-        ) from error
+    return _Reader(load(source), cut).graph(outputs)
 
 
 class _Reader:
