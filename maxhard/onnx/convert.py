@@ -46,20 +46,15 @@ def hardmax_form(node: Hardmax, operand: TensorType, opset: int) -> Form:
     """How `node` is written at `opset`.
 
     Raises:
-        OnnxError: the version there does not take the dtype, or the rank has to be known.
+        OnnxError: the version there does not take the dtype.
     """
     version = hardmax_version(opset)
     _check_dtype("Hardmax", operand, version)
     shape = operand.shape
-    axis = node.axis if shape is None else normal_axis(node.axis, len(shape))
-    if flattens(node.version) == flattens(version) or axis == -1:
+    assert shape is not None  # a model has the ranks of its inputs
+    axis = normal_axis(node.axis, len(shape))
+    if flattens(node.version) == flattens(version):
         return Direct(axis)
-    if shape is None:
-        raise OnnxError(
-            f"Hardmax-{node.version} along axis {axis} is not Hardmax-{version}, and converting it "
-            "takes the rank, which is not known.",
-            "Give the input a shape (its dims may be names), or write another opset.",
-        )
     # Where all axes but one of those the matrix joins have size 1, both versions mean the same.
     if flattens(node.version):
         wide = [i for i in range(axis, len(shape)) if shape[i] != 1]

@@ -13,7 +13,7 @@ import numpy as np
 from ..backends.arrays import from_bytes
 from ..graph.dtypes import DType
 from ..graph.node import Node
-from ..graph.nodes import AnyNode
+from ..graph.nodes import AnyNode, Hardmax
 from ..graph.scalars import encode
 from ..graph.types import TensorType
 
@@ -106,8 +106,11 @@ def sizes_of(value: "AnyNode | Fact | None") -> Sizes | None:
             assert sizes is not None
             return tuple(sizes[axis] for axis in perm)
         case Node() if value.shape is not None:
+            node = value
+            while isinstance(node, Hardmax):  # which has the shape of its operand
+                node = node.operand
             dims = enumerate(value.shape)
-            return tuple(Unnamed(value, i) if dim is None else dim for i, dim in dims)
+            return tuple(Unnamed(node, i) if dim is None else dim for i, dim in dims)
     return None
 
 

@@ -39,15 +39,23 @@ def _label(node: NodeProto, functions: Functions) -> str:
 
 
 def used_outside(
-    graph: GraphProto, makers: Mapping[str, int], is_ours: Callable[[str], bool]
+    graph: GraphProto,
+    makers: Mapping[str, int],
+    below: Callable[[str], Iterable[str] | None],
 ) -> set[str]:
-    """The tensors that foreign operators need, as far as the outputs depend on these."""
-    pending = [value.name for value in graph.output]
-    found = set(pending)
+    """The tensors that foreign operators need, as far as the outputs depend on these.
+
+    `below` gives the inputs of the region that a tensor is a result of, or None if of none.
+    """
+    found = {value.name for value in graph.output}
+    pending, seen = list(found), set(found)
     while pending:
         name = pending.pop()
-        if makers[name] >= 0 and not is_ours(name):
-            new = set(used_by(graph.node[makers[name]])) - found
-            found |= new
-            pending += new
+        inputs = below(name)
+        if inputs is None:
+            inputs = used_by(graph.node[makers[name]]) if makers[name] >= 0 else ()
+            inputs = list(inputs)
+            found.update(inputs)
+        pending += set(inputs) - seen
+        seen.update(inputs)
     return found

@@ -32,6 +32,12 @@ class Operation(NamedTuple):
         found = self.attribute(name, AttributeProto.INT)
         return default if found is None else found.i
 
+    def flag(self, name: str, default: bool) -> bool:
+        value = self.integer(name, default)
+        if value not in (0, 1):
+            raise Foreign  # runtimes do not agree on what else there may be
+        return bool(value)
+
     def integers(self, name: str) -> tuple[int, ...] | None:
         found = self.attribute(name, AttributeProto.INTS)
         return None if found is None else tuple(found.ints)

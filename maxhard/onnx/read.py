@@ -30,13 +30,7 @@ _LARGEST_FACT = 2**20  # elements of a constant that a pattern is looked for in
 
 def read(source: Any, outputs: Iterable[str] | None, cut: bool) -> Graph:
     """See `maxhard.from_onnx`."""
-    loaded = load(source)
-    try:
-        return _Reader(loaded, cut).graph(outputs)
-    except UnicodeDecodeError as error:
-        raise OnnxError(
-            f"{loaded.name} has a name that is no text: {error}.", "Save the model again."
-        ) from error
+    return _Reader(load(source), cut).graph(outputs)
 
 
 class _Reader:
@@ -243,9 +237,16 @@ class _Reader:
 
     def borders(self) -> list[str]:
         """Results of Max and Hardmax that something else uses."""
-        used = used_outside(
-            self.proto, self.makers, lambda name: name in self.nodes and name not in self.cuts
-        )
+        seen: set[AnyNode] = set()
+
+        def below(name: str) -> list[str] | None:
+            if name not in self.nodes or name in self.cuts:
+                return None
+            new = topological([self.nodes[name]], lambda node: node in seen)
+            seen.update(new)
+            return [node.name for node in new if isinstance(node, Input)]
+
+        used = used_outside(self.proto, self.makers, below)
         found = [
             name
             for name in self.makers

@@ -69,14 +69,14 @@ def _arg_max(op: Operation) -> Value:
     match op.operand(0):
         case Node() as source if source.shape and source.dtype and source.dtype.is_float:
             axis = op.integer("axis", 0)
-            if op.integer("select_last_index", 0) or not -len(source.shape) <= axis < len(
+            if op.flag("select_last_index", False) or not -len(source.shape) <= axis < len(
                 source.shape
             ):
                 raise Foreign
             axis = normal_axis(axis, len(source.shape))
             if source.shape[axis] == 0:
                 raise Foreign  # ArgMax of nothing is an error, Hardmax is empty
-            return Winner(source, axis, bool(op.integer("keepdims", 1)))
+            return Winner(source, axis, op.flag("keepdims", True))
     raise Foreign
 
 
@@ -141,6 +141,7 @@ def _scatter(op: Operation) -> Value:
 
 def _cast(op: Operation) -> Value:
     number = op.integer("to", 0)
+    op.flag("saturate", True)
     to = DTYPES.get(number)
     match op.operand(0):
         case Hot() as hot if to is not None or number == TensorProto.BOOL:

@@ -137,7 +137,7 @@ def reshape(op: Operation) -> Value:
     value, target = op.operand(0), as_sizes(op.operand(1))
     if target is None or value is None:
         raise Foreign
-    copies = not op.integer("allowzero", 0)
+    copies = not op.flag("allowzero", False)
     if isinstance(value, Rows):
         full = sizes_of(value.node)
         if full is not None and _means(target, full, None, copies):

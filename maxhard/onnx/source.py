@@ -5,7 +5,7 @@ import stat
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 from onnx import ModelProto
 
 from ..graph.errors import GraphError, TypeInferenceError
@@ -48,6 +48,7 @@ def load(source: Any) -> Source:
             f"{type(source).__name__} is no model.",
             "Give a path, the bytes of a model, or an onnx.ModelProto.",
         )
+    _check_text(model, name)
     return Source(model, name, folder, _opset(model, name))
 
 
@@ -77,6 +78,23 @@ def _parse(data: bytes, name: str) -> ModelProto:
             f"{name} is not an ONNX model, or is cut off: {error}.", "Save it again."
         ) from error
     return model
+
+
+def _check_text(model: ModelProto, name: str) -> None:
+    """Raise if a name is no text: protobuf gives bytes instead, and no reader expects them."""
+    pending: list[Message] = [model]
+    while pending:
+        for field, value in pending.pop().ListFields():
+            values = (value,) if isinstance(value, str | bytes | Message) else value
+            if field.type == field.TYPE_MESSAGE:
+                pending += values
+            elif field.type == field.TYPE_STRING:
+                for each in values:
+                    if not isinstance(each, str):
+                        raise OnnxError(
+                            f"{name} is damaged: a {field.name} in it is {each!r:.60}, no text.",
+                            "Save it again.",
+                        )
 
 
 def _opset(model: ModelProto, name: str) -> int:

@@ -37,6 +37,7 @@ def write(outputs: Any, opset: int) -> ModelProto:
     graph = (outputs if isinstance(outputs, Graph) else Graph(outputs)).simplify()
     names = _output_names(graph)
     writer = _Writer(graph, names, opset)
+    inputs = [writer.value_info(x, x.name) for x in graph.inputs]
     for node in graph.nodes:
         writer.add(node)
     for node, name in zip(graph.output_nodes, names, strict=True):
@@ -46,7 +47,7 @@ def write(outputs: Any, opset: int) -> ModelProto:
         helper.make_graph(
             writer.operations,
             "maxhard",
-            [writer.value_info(x, x.name) for x in graph.inputs],
+            inputs,
             [writer.value_info(*pair) for pair in zip(graph.output_nodes, names, strict=True)],
             list(writer.initializers.values()),
         ),
@@ -216,6 +217,12 @@ class _Writer:
     def value_info(self, node: AnyNode, name: str) -> ValueInfoProto:
         dtype = ELEMENT_TYPES[self.dtype(node)]
         shape = self.types[node].shape
+        if shape is None:
+            raise OnnxError(
+                f"the rank of {name!r} is not known, and ONNX wants one for inputs and outputs.",
+                "Give each Input a shape; its dims may be names, or None.",
+                operation_text(node, ()),
+            )
         return helper.make_tensor_value_info(name, dtype, shape)
 
     def fresh(self, name: str) -> str:
