@@ -33,9 +33,15 @@ def hardmax(backend: "Backend", array: Array, axis: int, dtype: DType) -> Array:
     else:
         largest = _apart(key.max(axis, keepdims=True))
         first = jnp.where(key == largest, index, size).min(axis, keepdims=True)
-    return (index == _apart(first)).astype(array.dtype)
+    is_first = (index == _apart(first)) & _everywhere(array)
+    return is_first.astype(array.dtype)
 
 
 def _apart(reduced: Array) -> Array:
     # XLA would fuse a reduction of short rows into its use, and repeat it for each element.
     return lax.optimization_barrier(reduced)  # type: ignore[no-untyped-call]
+
+
+def _everywhere(array: Array) -> Array:
+    # True; but as it hangs on the operand, the result lies on the devices that the operand lies on.
+    return (lax.bitcast_convert_type(array, f"int{8 * array.dtype.itemsize}") | 1) != 0
