@@ -50,12 +50,13 @@ class CuPyBackend(Backend):
         types: dict[AnyNode, TensorType],
     ) -> Function:
         def lower_on(device: Any) -> Function:
-            def run(arrays: Sequence[Array]) -> list[Array]:
-                with device or nullcontext():  # CuPy works on the current device only
-                    return function(arrays)
+            with device or nullcontext():  # CuPy works on the current device only
+                lowered = interpret(self, inputs, outputs, types)
 
-            with device or nullcontext():
-                function = interpret(self, inputs, outputs, types)
+            def run(arrays: Sequence[Array]) -> list[Array]:
+                with device or nullcontext():
+                    return lowered(arrays)
+
             return run
 
         return on_one_device(inputs, lower_on)
