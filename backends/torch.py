@@ -75,7 +75,8 @@ class TorchBackend(Backend):
         if not data:
             return torch.empty(shape, dtype=self.dtype(dtype), device=self.place)
         tensor = torch.frombuffer(bytearray(data), dtype=self.dtype(dtype)).reshape(shape)
-        return tensor.to(self.place or torch.get_default_device())
+        placed: Tensor = tensor.to(self.place or torch.get_default_device())
+        return placed
 
     def to_numpy(self, array: Tensor) -> Any:
         _refuse_special(array)
@@ -166,7 +167,8 @@ def _differentiates(arrays: Sequence[Tensor]) -> bool:
 
 def _has_values(arrays: Sequence[Tensor]) -> bool:
     """Whether these are plain CPU tensors, so that a value can be looked at."""
-    if torch.jit.is_tracing():  # it knows no view as integers, and would keep the branch it sees
+    # torch.jit knows no view as integers, and would keep the branch it sees.
+    if torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
         raise BackendError("torch.jit.trace cannot record maxhard.", "Use torch.compile.")
     return (
         all(type(x) in (Tensor, torch.nn.Parameter) and x.device.type == "cpu" for x in arrays)
