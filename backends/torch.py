@@ -68,7 +68,8 @@ class TorchBackend(Backend):
 
     def constant(self, data: bytes, type_: TensorType) -> Tensor:
         if sys.byteorder == "big":
-            return super().constant(data, type_)
+            swapped: Tensor = super().constant(data, type_)
+            return swapped
         return self._of_bytes(data, type_.dtype, type_.shape)
 
     def _of_bytes(self, data: bytes, dtype: Any, shape: Any) -> Tensor:
