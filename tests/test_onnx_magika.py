@@ -51,8 +51,9 @@ def made() -> Iterator[tuple[str, bytes]]:
     yield "marshal", marshal.dumps(compile("x = 1", "x.py", "exec"))
     yield "pickle", pickle.dumps({i: [i] * 3 for i in range(200)})
     yield "plist", plistlib.dumps({f"key{i}": i for i in range(100)})
-    yield "binary plist", plistlib.dumps(
-        {f"key{i}": i for i in range(100)}, fmt=plistlib.FMT_BINARY
+    yield (
+        "binary plist",
+        plistlib.dumps({f"key{i}": i for i in range(100)}, fmt=plistlib.FMT_BINARY),
     )
     yield "json", json.dumps([{"name": f"n{i}", "value": i / 7} for i in range(100)]).encode()
     rows = io.StringIO()
@@ -61,9 +62,15 @@ def made() -> Iterator[tuple[str, bytes]]:
     yield "html", b"<!DOCTYPE html><html><head><title>t</title></head><body>" + b"<p>a</p>" * 90
     yield "xml", b"<?xml version='1.0'?><list>" + b"<item id='1'>a</item>" * 90 + b"</list>"
     yield "svg", b"<svg xmlns='http://www.w3.org/2000/svg'>" + b"<rect width='9'/>" * 90 + b"</svg>"
-    yield "sql", b"CREATE TABLE t (id INTEGER, name TEXT);\n" + b"INSERT INTO t VALUES (1, 'a');\n" * 60
+    yield (
+        "sql",
+        b"CREATE TABLE t (id INTEGER, name TEXT);\n" + b"INSERT INTO t VALUES (1, 'a');\n" * 60,
+    )
     yield "shell", b"#!/bin/sh\nset -eu\n" + b'for f in *.txt; do echo "$f"; done\n' * 40
-    yield "c", b"#include <stdio.h>\nint main(void) { return 0; }\n" + b"static int f(int x);\n" * 60
+    yield (
+        "c",
+        b"#include <stdio.h>\nint main(void) { return 0; }\n" + b"static int f(int x);\n" * 60,
+    )
     yield "latex", b"\\documentclass{article}\\begin{document}" + b"\\section{A} Text.\n" * 60
     yield "yaml", b"".join(b"- name: item %d\n  value: %d\n" % (i, i) for i in range(90))
     yield "ini", b"".join(b"[section %d]\nkey = %d\n" % (i, i) for i in range(90))

@@ -104,7 +104,9 @@ class TestInterface:
         assert_same(backend.run_node(twice, [X, X])[0], X)
 
     def test_64_bits_are_kept(self, backend: Any) -> None:
-        (result,) = backend.run_node(node("Max", ["x", "z"], ["y"]), [np.int64(2**53 + 1), np.int64(0)])
+        (result,) = backend.run_node(
+            node("Max", ["x", "z"], ["y"]), [np.int64(2**53 + 1), np.int64(0)]
+        )
 
         assert_same(result, np.array(2**53 + 1))
 
