@@ -116,8 +116,8 @@ def _of_array(array: Any) -> Backend:
 def available() -> dict[str, str]:
     """Each backend's version, or why it cannot be used.
 
-    >>> import maxhard
-    >>> "numpy" in maxhard.backends()
+    >>> from maxhard import backends
+    >>> "numpy" in backends()
     True
     """
     return {name: _version(library, package) for name, (library, package) in _LIBRARIES.items()}

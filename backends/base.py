@@ -98,7 +98,16 @@ class Backend:
         """
         return interpret(self, inputs, outputs, types)
 
-    def differentiated(self, run: Function, written: Callable[[], Function]) -> Function:
+    def configured(self, device: Any, donate: tuple[str, ...]) -> "Backend":
+        """This backend with options of `maxhard.compile`, or a `BackendError`."""
+        raise BackendError(
+            f"{self.name} takes no device and no donated inputs.",
+            "These are options of jax; elsewhere, results lie where the arrays passed do.",
+        )
+
+    def differentiated(
+        self, inputs: Sequence[Input], run: Function, written: Callable[[], Function]
+    ) -> Function:
         """`run`, which a rewritten graph gave, with the derivative of the graph as written.
 
         The values are the same, but a rewrite of Max changes the shares of tied operands.

@@ -10,14 +10,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..graph.dtypes import DType
+from ..graph.errors import BackendError
 from ..graph.nodes import AnyNode, Input
 from ..graph.surrogates import Surrogate
 from ..graph.types import Dim, TensorType
-from . import lowering
+from . import jax_hardmax, lowering
 from .arrays import native
 from .base import Backend, Function
 from .execute import interpret
-from .gradients import differentiated, shared, straight_through
+from .jax_gradients import differentiated, shared, straight_through
 
 Array = Any
 
@@ -69,20 +70,61 @@ class JaxBackend(Backend):
         outputs: Sequence[AnyNode],
         types: dict[AnyNode, TensorType],
     ) -> Function:
-        return _compiled(interpret(self, inputs, outputs, types))
+        return compiled(inputs, interpret(self, inputs, outputs, types))
 
-    def differentiated(self, run: Function, written: Callable[[], Function]) -> Function:
-        return _compiled(differentiated(run, cache(written)))
+    def differentiated(
+        self, inputs: Sequence[Input], run: Function, written: Callable[[], Function]
+    ) -> Function:
+        return compiled(inputs, differentiated(run, cache(written)))
+
+    def configured(self, device: Any, donate: tuple[str, ...]) -> Backend:
+        from .jax_placed import PlacedJax
+
+        return PlacedJax(self, device, donate)
 
 
-def _compiled(run: Function) -> Function:
-    jitted = jax.jit(run)
+def compiled(inputs: Sequence[Input], run: Function, donate: Sequence[str] = ()) -> Function:
+    """`run` as one XLA program, which takes over the memory of the inputs named in `donate`."""
+    names = [node.name for node in inputs]
+
+    def run_strongly_typed(*arrays: Array) -> list[Array]:
+        return [jax.lax.convert_element_type(x, x.dtype) if x.weak_type else x for x in run(arrays)]
+
+    donated = [i for i, name in enumerate(names) if name in donate]
+    jitted = jax.jit(run_strongly_typed, donate_argnums=donated)
 
     def call(arrays: Sequence[Array]) -> list[Array]:
-        with x64():
-            return list(jitted(list(arrays)))
+        try:
+            with x64():
+                return list(jitted(*arrays))
+        except (ValueError, RuntimeError):
+            refused = _refusal(dict(zip(names, arrays, strict=True)))
+            if refused is None:
+                raise
+        raise refused
 
     return call
+
+
+def _refusal(arrays: dict[str, Array]) -> BackendError | None:
+    """Why JAX cannot run on `arrays`, if it is one of the reasons that an array can have."""
+    real = {name: x for name, x in arrays.items() if not isinstance(x, jax.core.Tracer)}
+    gone = [name for name, x in real.items() if x.is_deleted()]
+    if gone:
+        return BackendError(
+            f"{', '.join(gone)}: this array is gone, donated to another call or deleted.",
+            "Pass a copy where an array is to be used again.",
+        )
+    committed = {name: x.devices() for name, x in real.items() if x.committed}
+    if len(set(map(frozenset, committed.values()))) < 2:
+        return None
+    places = "; ".join(
+        f"{name} on {', '.join(sorted(map(str, devices)))}" for name, devices in committed.items()
+    )
+    return BackendError(
+        f"the arrays are committed to different devices: {places}.",
+        "Move them to one place: jax.device_put(x, device).",
+    )
 
 
 @cache
@@ -101,7 +143,7 @@ def _kernel_hardmax(
     backend: JaxBackend, axis: int, dtype: DType, surrogate: Surrogate | None
 ) -> Any:
     def hardmax(array: Array) -> Array:
-        return lowering.hardmax(backend, array, axis, dtype)
+        return jax_hardmax.hardmax(backend, array, axis, dtype)
 
     return jax.jit(straight_through(hardmax, axis, surrogate, x64) if surrogate else hardmax)
 

@@ -29,7 +29,7 @@ class Format(NamedTuple):
     magnitude: int
 
 
-_FORMATS = {
+FORMATS = {
     DType.BFLOAT16: Format("int16", 0x7F80, 0x7FC0, 2**15 - 1),
     DType.FLOAT16: Format("int16", 0x7C00, 0x7E00, 2**15 - 1),
     DType.FLOAT32: Format("int32", 0x7F800000, 0x7FC00000, 2**31 - 1),
@@ -62,7 +62,7 @@ def _max_of_stack(backend: "Backend", stack: Array, dtype: DType) -> Array:
 
 def total_order(backend: "Backend", array: Array, dtype: DType) -> Array:
     """Integers in the order of Max: -0 below +0, and the canonical NaN above all."""
-    xp, form = backend.xp, _FORMATS[dtype]
+    xp, form = backend.xp, FORMATS[dtype]
     bits = backend.view(array, backend.dtype(form.integer))
     is_nan = (bits & form.magnitude) > form.infinity
     return xp.where(
@@ -72,7 +72,7 @@ def total_order(backend: "Backend", array: Array, dtype: DType) -> Array:
 
 def _from_total_order(backend: "Backend", key: Array, dtype: DType) -> Array:
     # The flip undoes itself; the canonical NaN is positive and stays.
-    bits = _flip_negative(backend.xp, key, _FORMATS[dtype].magnitude)
+    bits = _flip_negative(backend.xp, key, FORMATS[dtype].magnitude)
     return backend.view(bits, backend.dtype(dtype))
 
 
@@ -87,7 +87,8 @@ def hardmax(backend: "Backend", array: Array, axis: int, dtype: DType) -> Array:
     if 0 in array.shape:
         return xp.zeros(array.shape, dtype=backend.dtype(dtype))
     size = array.shape[axis]
-    index_dtype = backend.dtype(DType.INT32 if size < 2**31 else DType.INT64)
+    is_small = isinstance(size, int) and size < 2**31  # a size not known yet is no int
+    index_dtype = backend.dtype(DType.INT32 if is_small else DType.INT64)
     index = xp.reshape(
         xp.arange(size, dtype=index_dtype),
         tuple(-1 if i == axis else 1 for i in range(len(array.shape))),
@@ -97,13 +98,15 @@ def hardmax(backend: "Backend", array: Array, axis: int, dtype: DType) -> Array:
     # Not argmax: this form can be split over devices, and holds inside any caller's trace.
     key = numeric_order(backend, array, dtype)
     is_max = key == xp.max(key, axis=axis, keepdims=True)
-    first = xp.min(xp.where(is_max, index, _like(xp, size, index)), axis=axis, keepdims=True)
-    return xp.astype(index == first, backend.dtype(dtype))
+    candidates = xp.where(is_max, index, _like(xp, size, index))
+    # Not index == ...: a result that hangs on the operand lies on the devices that it lies on.
+    is_first = candidates == xp.min(candidates, axis=axis, keepdims=True)
+    return xp.astype(is_first, backend.dtype(dtype))
 
 
 def numeric_order(backend: "Backend", array: Array, dtype: DType) -> Array:
     """Integers in the order of Hardmax: -0 and +0 are one, and each NaN above all."""
-    xp, form = backend.xp, _FORMATS[dtype]
+    xp, form = backend.xp, FORMATS[dtype]
     bits = backend.view(array, backend.dtype(form.integer))
     size = bits & form.magnitude
     order = xp.where(bits < 0, -size, size)

@@ -61,6 +61,10 @@ class BackendError(GraphError, ValueError):
     """A backend that is not known, or cannot do what the contract asks for."""
 
 
+class ExportError(GraphError, ValueError):
+    """A program that cannot be exported, or an exported one that cannot be read or run."""
+
+
 class MissingBackendError(BackendError, ImportError):
     """A library that is known but not installed."""
 

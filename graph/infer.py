@@ -114,8 +114,8 @@ def solve(order: Sequence[AnyNode], given: Mapping[Input, TensorType] = {}) -> T
     Dtypes are found from either side: as Max and Hardmax keep the dtype of their operands, nodes
     that hang together have one.
     """
-    types: Types = {}
-    for node in order:
+    types: Types = {} if given else {node: node.type for node in order}
+    for node in order if given else ():
         known = given.get(node) if isinstance(node, Input) else None
         types[node] = known or rule(node, tuple([types[operand] for operand in operands_of(node)]))
     if any(type_.dtype is None and not is_weak(node) for node, type_ in types.items()):

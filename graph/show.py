@@ -11,6 +11,7 @@ from .versions import operator_text
 
 _SHOWN_OPERANDS = 8
 _SHOWN_NODES = 1000
+_EDGE = 20  # of a longer listing, so many nodes of either end
 
 
 def one_line(node: AnyNode) -> str:
@@ -99,14 +100,12 @@ def listing(
     Inputs stand under their names, other nodes under %0, %1, ...; weak numbers in place.
     """
     names = _names(order)
-    rows = [
-        (names[node], _expression(node, names), str(types[node]))
-        for node in order
-        if not (isinstance(node, Constant) and node.is_weak)
-    ]
-    if len(rows) > _SHOWN_NODES:
-        middle = ("...", f"{len(rows) - 40} more nodes", "")
-        rows = [*rows[:20], middle, *rows[-20:]]
+    listed = [node for node in order if not (isinstance(node, Constant) and node.is_weak)]
+    hidden = len(listed) - 2 * _EDGE if len(listed) > _SHOWN_NODES else 0
+    shown = [*listed[:_EDGE], *listed[-_EDGE:]] if hidden else listed
+    rows = [(names[node], _expression(node, names), str(types[node])) for node in shown]
+    if hidden:
+        rows.insert(_EDGE, ("...", f"{hidden} more nodes", ""))
     widths = [max((len(row[i]) for row in rows), default=0) for i in (0, 1)]
     lines = [f"{name:{widths[0]}} = {text:{widths[1]}}  {type_}" for name, text, type_ in rows]
     results = (f"{key}: {names[node]}" if key else names[node] for key, node in outputs)

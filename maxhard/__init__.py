@@ -2,11 +2,13 @@
 
 from .backends import available as backends
 from .eager import hardmax, maximum
+from .export import ExportedProgram, load_exported
 from .graph.dtypes import DType
 from .graph.errors import (
     AxisError,
     BackendError,
     BindingError,
+    ExportError,
     FrozenError,
     GraphError,
     LazyError,
@@ -32,6 +34,8 @@ __all__ = [
     "BindingError",
     "Constant",
     "DType",
+    "ExportError",
+    "ExportedProgram",
     "FrozenError",
     "Graph",
     "GraphError",
@@ -54,6 +58,7 @@ __all__ = [
     "evaluate",
     "from_onnx",
     "hardmax",
+    "load_exported",
     "maximum",
     "to_onnx",
 ]

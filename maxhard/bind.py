@@ -1,6 +1,6 @@
 """Arrays bound to inputs: every promise about dtype, rank, sizes and names is checked here."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from .graph.errors import BindingError, GraphError, ShapeError, TypeInferenceError
@@ -13,11 +13,7 @@ def ordered(
 ) -> tuple[Any, ...]:
     """The arrays in the order of `inputs`: some by position, the others by name."""
     names = [node.name for node in inputs]
-    unknown = sorted(set(by_name) - set(names))
-    if unknown:
-        raise BindingError(
-            f"no input is named {', '.join(unknown)}.", f"The inputs are: {', '.join(names)}."
-        )
+    check_names(inputs, by_name)
     twice = sorted(set(by_name) & set(names[: len(arrays)]))
     if twice:
         raise BindingError(
@@ -26,6 +22,16 @@ def ordered(
     absent = [x for x in inputs[len(arrays) :] if x.name not in by_name]
     missing_inputs(absent, ())
     return (*arrays, *(by_name[name] for name in names[len(arrays) :]))
+
+
+def check_names(inputs: Sequence[Input], names: Iterable[str]) -> None:
+    """Raise unless there is an input of each of these names."""
+    known = [node.name for node in inputs]
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        raise BindingError(
+            f"no input is named {', '.join(unknown)}.", f"The inputs are: {', '.join(known)}."
+        )
 
 
 def missing_inputs(inputs: Sequence[Input], arrays: Sequence[Any]) -> None:

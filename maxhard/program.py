@@ -5,8 +5,8 @@ from functools import cached_property
 from typing import Any
 
 from .backends import Backend, get, of
-from .bind import check_bound, missing_inputs, ordered
-from .graph.errors import TypeInferenceError
+from .bind import check_bound, check_names, missing_inputs, ordered
+from .graph.errors import BackendError, TypeInferenceError
 from .graph.infer import is_weak, solve
 from .graph.nodes import AnyNode
 from .graph.show import operation_text
@@ -54,15 +54,16 @@ class Program:
         source = of(arrays)
         target = self.backend or source
         given = check_bound(graph.inputs, arrays, source.type_of)
-        _check_dtypes(solve(graph.nodes, given), graph.output_nodes)
-        outputs = self._simplified
+        check_dtypes(solve(graph.nodes, given), graph.output_nodes)
+        outputs = self.simplified
         run = target.lower(graph.inputs, outputs, solve(topological(outputs), given))
         if outputs != graph.output_nodes:
             run = target.differentiated(
+                graph.inputs,
                 run,
                 lambda: target.lower(graph.inputs, graph.output_nodes, solve(graph.nodes, given)),
             )
-        if target is source:
+        if target.name == source.name:
             prepare = target.prepare
         else:
             prepare = lambda array: target.from_numpy(source.to_numpy(array))  # noqa: E731
@@ -76,21 +77,57 @@ class Program:
         return plan
 
     @cached_property
-    def _simplified(self) -> tuple[AnyNode, ...]:
+    def simplified(self) -> tuple[AnyNode, ...]:
+        """The outputs over fewer nodes."""
         return self.graph.simplify().output_nodes
+
+    def export(self, platforms: Sequence[str] = ("cpu", "cuda", "rocm", "tpu")) -> bytes:
+        """This program as StableHLO, for machines that need not be at hand; see `load_exported`.
+
+        Named dims stay open: the exported program takes every size of 1 or more. It carries no
+        derivative.
+
+        Raises:
+            ExportError: what StableHLO has to know ahead is not known: a rank, or which of two
+                dims is 1; or the program is compiled for another library than JAX.
+            MissingBackendError: JAX or flatbuffers is not installed.
+        """
+        from .export import export
+
+        return export(self, platforms)
+
+    def as_text(self) -> str:
+        """The StableHLO that JAX hands to the compiler, for the platform at hand.
+
+        Raises:
+            ExportError, MissingBackendError: as `export`.
+        """
+        from .export import as_text
+
+        return as_text(self)
 
     def __repr__(self) -> str:
         name = self.backend.name if self.backend else "the library of the arrays passed"
         return f"<Program on {name}: {self.graph!r}>"
 
 
-def compile(outputs: Any, backend: Any = None) -> Program:
+def compile(
+    outputs: Any,
+    backend: Any = None,
+    *,
+    device: Any = None,
+    donate: str | Sequence[str] = (),
+) -> Program:
     """A program that computes `outputs`.
 
     Args:
         outputs: A node, a sequence or a mapping of nodes, or a `Graph`.
         backend: "numpy", "jax", "torch", "dask", "cupy", "array-api-strict", or an array
             namespace. None: each call goes to the library of the arrays passed.
+        device: On JAX, the `jax.Device` or `jax.sharding.Sharding` that arrays are put on first.
+            None: the results lie where the arrays do.
+        donate: On JAX, names of inputs whose memory the results may take over. An array passed
+            for them is gone afterwards.
 
     >>> import numpy as np
     >>> from maxhard import Hardmax, Input
@@ -100,9 +137,21 @@ def compile(outputs: Any, backend: Any = None) -> Program:
 
     Raises:
         GraphError: the graph has an error in it, or the backend cannot be used.
+        BackendError: the backend does not take these options.
+        BindingError: no input has the name of a donated one.
     """
     graph = outputs if isinstance(outputs, Graph) else Graph(outputs)
-    return Program(graph, None if backend is None else get(backend))
+    target = None if backend is None else get(backend)
+    donated = (donate,) if isinstance(donate, str) else tuple(donate)
+    check_names(graph.inputs, donated)
+    if device is not None or donated:
+        if target is None:
+            raise BackendError(
+                "device and donate are options of one backend, and none is named.",
+                "Name it: compile(..., 'jax', ...).",
+            )
+        target = target.configured(device, donated)
+    return Program(graph, target)
 
 
 def evaluate(outputs: Any, inputs: Mapping[str, Array] | None = None, backend: Any = None) -> Any:
@@ -119,7 +168,8 @@ def evaluate(outputs: Any, inputs: Mapping[str, Array] | None = None, backend: A
     return compile(outputs, backend)(**(inputs or {}))
 
 
-def _check_dtypes(types: Mapping[AnyNode, TensorType], outputs: Sequence[AnyNode]) -> None:
+def check_dtypes(types: Mapping[AnyNode, TensorType], outputs: Sequence[AnyNode]) -> None:
+    """Raise where nothing says which dtype a node has."""
     for node, type_ in types.items():
         if type_.dtype is None and (node in outputs or not is_weak(node)):
             raise TypeInferenceError(

@@ -5,9 +5,12 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+import maxhard
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
@@ -41,6 +44,12 @@ def test_snippets_of_a_page_print_what_they_show(page: Path) -> None:
     assert result.attempted == snippets.count("\n>>> ") + snippets.startswith(">>> ")
 
 
+def test_the_reference_has_every_public_name() -> None:
+    documented = re.findall(r"^\.\. auto\w+:: (\w+)$", (ROOT / "docs/api.md").read_text(), re.M)
+
+    assert sorted(documented) == sorted(maxhard.__all__)
+
+
 def test_the_readme_has_two_complete_commands() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
         "optional-dependencies"
@@ -52,13 +61,25 @@ def test_the_readme_has_two_complete_commands() -> None:
     assert {extra for extra, _ in commands} <= set(extras)
 
 
+@cache
+def output_of(example: Path) -> str:
+    for library in ("jax", "sklearn"):
+        pytest.importorskip(library)
+    run = subprocess.run([sys.executable, example], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_runs(example: Path) -> None:
-    for library in ("jax", "sklearn"):
-        pytest.importorskip(library)
+    assert output_of(example)
 
-    run = subprocess.run([sys.executable, example], capture_output=True, text=True)
 
-    assert run.returncode == 0, run.stderr
-    assert "the same bytes" in run.stdout
+@pytest.mark.slow
+def test_digits_are_classified_with_the_same_bytes_everywhere() -> None:
+    output = output_of(ROOT / "docs/examples/digits.py")
+
+    (accuracy,) = re.findall(r"^([\d.]+)% of", output, re.MULTILINE)
+    assert float(accuracy) > 97
+    assert {"numpy", "jax"} <= set(re.findall(r"^(\S+) .* the same bytes$", output, re.MULTILINE))

@@ -90,7 +90,7 @@ def test_a_backend_imports_its_own_library_only() -> None:
     shared = ("array_api_compat", "numpy", "ml_dtypes", "maxhard.graph", "maxhard.backends")
     for path in BACKENDS.glob("*.py"):
         source = path.read_text()
-        allowed = (*shared, path.stem)
+        allowed = (*shared, path.stem.partition("_")[0])  # jax_gradients.py is a part of jax.py
         assert [
             name
             for name in imported(source, "maxhard.backends")

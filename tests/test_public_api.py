@@ -12,9 +12,9 @@ SIGNATURES = {
     "Input": "(name, dtype=None, shape=None)",
     "Constant": "(value, dtype=None)",
     "maximum": "(*operands, opset=13)",
-    "hardmax": "(x, axis=None, *, opset=13)",
+    "hardmax": "(x, axis=None, *, opset=13, surrogate=None)",
     "Graph": "(outputs, inputs=None)",
-    "compile": "(outputs, backend=None)",
+    "compile": "(outputs, backend=None, *, device=None, donate=())",
     "evaluate": "(outputs, inputs=None, backend=None)",
     "backends": "()",
 }
@@ -49,7 +49,7 @@ def test_signature(name: str) -> None:
 
 def test_node_signatures() -> None:
     assert plain(mh.Max) == "(*operands, opset=13)"
-    assert plain(mh.Hardmax) == "(operand, axis=None, *, opset=13)"
+    assert plain(mh.Hardmax) == "(operand, axis=None, *, opset=13, surrogate=None)"
 
 
 @pytest.mark.parametrize("name", NODES)

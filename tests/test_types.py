@@ -1,6 +1,7 @@
 """Dtypes as people spell them, dims, and broadcasting of what is not known yet."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import ml_dtypes
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 import maxhard as mh
-from cases import DTYPES, float32, int8, numpy_dtype
+from cases import DTYPES, FLOATS, float32, int8, numpy_dtype
 from libraries import HALVES, Library
 
 N, M, K = "N", "M", "K"
@@ -47,6 +48,25 @@ def test_a_scalar_type_of_jax(dtype: str) -> None:
 
 def test_there_are_twelve() -> None:
     assert {member.value for member in mh.DType} == {*DTYPES}
+
+
+ALLOWED = {  # by the schemas of ONNX, each from that opset on
+    "Max": {1: {*FLOATS} - {"bfloat16"}, 12: {*DTYPES} - {"bfloat16"}, 13: {*DTYPES}},
+    "Hardmax": {1: {*FLOATS} - {"bfloat16"}, 13: {*FLOATS}},
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("operator", ALLOWED)
+def test_dtypes_of_every_opset(operator: str, dtype: str) -> None:
+    x = mh.Input("x", dtype, (2, 2))
+    for opset in range(1, 29):
+        since = max(start for start in ALLOWED[operator] if start <= opset)
+        allowed = dtype in ALLOWED[operator][since]
+        node = mh.Max(x, opset=opset) if operator == "Max" else mh.Hardmax(x, opset=opset)
+
+        with nullcontext() if allowed else pytest.raises(mh.TypeInferenceError, match=dtype):
+            assert node.type == x.type
 
 
 @pytest.mark.parametrize(
