@@ -165,6 +165,7 @@ def _edges(dtype: DType) -> Array:
     if dtype in _MANTISSA:
         infinity = sign - (1 << _MANTISSA[dtype])
         subnormal, quiet = (1 << _MANTISSA[dtype]) - 1, 1 << (_MANTISSA[dtype] - 1)
-        positive += [subnormal, subnormal + 1, infinity - 1, infinity]
+        one = infinity >> 1 & infinity
+        positive += [one, subnormal, subnormal + 1, infinity - 1, infinity]
         positive += [infinity + 1, infinity | quiet, infinity | quiet | 1]
     return np.array([bits | side for bits in positive for side in (0, sign)], f"u{dtype.itemsize}")

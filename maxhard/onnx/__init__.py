@@ -96,7 +96,9 @@ def backend_class(backend: Any = "numpy") -> "type[Backend]":
 def operators(backend: Any = "numpy") -> "list[type[OpRun]]":
     """Max and Hardmax for `onnx.reference.ReferenceEvaluator(model, new_ops=operators())`.
 
-    Any model then runs with these two computed by maxhard, on the array library of choice.
+    Any model then runs with these two computed by maxhard, on the array library of choice. The
+    evaluator keeps to its own operators inside functions of a model: inline those first, by
+    `onnx.inliner.inline_local_functions`.
 
     Raises:
         MissingBackendError: onnx or the array library is not installed.

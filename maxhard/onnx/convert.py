@@ -54,7 +54,7 @@ def hardmax_form(node: Hardmax, operand: TensorType, opset: int) -> Form:
     assert shape is not None  # a model has the ranks of its inputs
     axis = normal_axis(node.axis, len(shape))
     if flattens(node.version) == flattens(version):
-        return Direct(axis)
+        return Direct(axis if version == 1 else node.axis)  # Hardmax-1 has no negative axes
     # Where all axes but one of those the matrix joins have size 1, both versions mean the same.
     if flattens(node.version):
         wide = [i for i in range(axis, len(shape)) if shape[i] != 1]
