@@ -86,7 +86,10 @@ def _hardmax(array: Array, axes: tuple[int, ...], dtype: DType) -> Array:
     steps = [prod(sizes[i + 1 :]) for i in range(len(axes))]
     places: list[Any] = []
     for i, step in zip(axes, steps, strict=True):
-        places += [da.arange(array.shape[i], chunks=(array.chunks[i],), dtype=np.int64) * step, (i,)]
+        places += [
+            da.arange(array.shape[i], chunks=(array.chunks[i],), dtype=np.int64) * step,
+            (i,),
+        ]
     found = da.blockwise(
         partial(blocks.find, dtype=dtype.value, axes=axes),
         every, array, every, *places,

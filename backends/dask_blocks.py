@@ -23,9 +23,7 @@ def copy(chunk: Array) -> Array:
     return np.array(chunk)
 
 
-def max_(
-    *chunks: Array, dtype: str, agree: Sequence[tuple[int, Sequence[int]]] = ()
-) -> Array:
+def max_(*chunks: Array, dtype: str, agree: Sequence[tuple[int, Sequence[int]]] = ()) -> Array:
     """Max of chunks; `agree` lists an axis and the operands that must have one length on it."""
     for axis, members in agree:
         lengths = dict.fromkeys(chunks[i].shape[axis] for i in members)

@@ -106,7 +106,10 @@ class TorchBackend(Backend):
 
     def max_(self, arrays: Sequence[Tensor], dtype: DType) -> Tensor:
         if dtype.is_float:
-            result: Tensor = Max.apply(self, dtype, *torch.broadcast_tensors(*arrays))  # type: ignore[no-untyped-call]
+            arrays = torch.broadcast_tensors(*arrays)
+            if not _differentiates(arrays):  # the detour takes longer than a small Max
+                return self.max_values(arrays, dtype)
+            result: Tensor = Max.apply(self, dtype, *arrays)  # type: ignore[no-untyped-call]
             return result
         if dtype not in _SIGNED:
             return reduce(torch.maximum, arrays)
@@ -117,6 +120,8 @@ class TorchBackend(Backend):
     def hardmax(
         self, array: Tensor, axis: int, dtype: DType, surrogate: Surrogate | None = None
     ) -> Tensor:
+        if not _differentiates([array]):
+            return self.hardmax_values(array, axis, dtype)
         result: Tensor = Hardmax.apply(self, array, axis, dtype, surrogate)  # type: ignore[no-untyped-call]
         return result
 
