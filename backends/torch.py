@@ -74,7 +74,9 @@ class TorchBackend(Backend):
     def _of_bytes(self, data: bytes, dtype: Any, shape: Any) -> Tensor:
         if not data:
             return torch.empty(shape, dtype=self.dtype(dtype), device=self.place)
-        tensor = torch.frombuffer(bytearray(data), dtype=self.dtype(dtype)).reshape(shape)
+        tensor = torch.frombuffer(bytearray(data), dtype=self.dtype(dtype))
+        # as torch.tensor does, so that a tracer takes it for a constant
+        tensor = torch.ops.aten.lift_fresh(tensor).reshape(shape)
         return tensor.to(self.place or torch.get_default_device())
 
     def to_numpy(self, array: Tensor) -> Any:
@@ -149,9 +151,17 @@ class TorchBackend(Backend):
         outputs: Sequence[AnyNode],
         types: dict[AnyNode, TensorType],
     ) -> Function:
-        return on_one_device(
-            inputs, lambda device: interpret(TorchBackend(device), inputs, outputs, types)
-        )
+        def lower_on(device: torch.device | None) -> Function:
+            return interpret(TorchBackend(device), inputs, outputs, types)
+
+        run = on_one_device(inputs, lower_on)
+
+        def call(arrays: Sequence[Tensor]) -> list[Tensor]:
+            if is_in_torch_dispatch_mode():  # constants made under a tracer die with it
+                return on_one_device(inputs, lower_on)(arrays)
+            return run(arrays)
+
+        return call
 
     def differentiated(
         self, inputs: Sequence[Input], run: Function, written: Callable[[], Function]

@@ -276,6 +276,17 @@ def test_recorded_graphs_hold_for_other_values(mode: str, dtype: str) -> None:
     check_hardmax(first(tensor(dtype, a)), dtype, a)
 
 
+def test_constants_of_a_tracer_end_with_it() -> None:
+    from torch._subclasses import FakeTensorMode
+
+    program = mh.compile(mh.maximum(mh.Input("x"), mh.Constant(np.float32([1, 2]))))
+
+    for _ in range(2):
+        with FakeTensorMode():
+            assert tuple(program(torch.ones(2)).shape) == (2,)
+    assert program(torch.zeros(2)).tolist() == [1, 2]
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 def test_compiled_as_one_graph() -> None:
