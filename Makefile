@@ -25,7 +25,7 @@ dist: # build/ goes first: setuptools would ship what it still holds of deleted 
 
 bench:
 	$(python) tests/benchmarks/core.py
-	$(python) tests/benchmarks/run.py
+	$(python) tests/benchmarks/run.py --quick
 
 size:
 	@for folder in graph backends maxhard tests docs; do \

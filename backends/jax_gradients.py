@@ -3,7 +3,7 @@
 `docs/gradients.md` states the rules.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import add
 from typing import Any
@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from ..graph.dtypes import DType
 from ..graph.surrogates import Surrogate
+from .lowering import MANY
 
 Array = Any
 Kernel = Callable[..., Array]
@@ -31,17 +32,26 @@ def shared(max_: Kernel, key: Kernel, scope: Callable[[], Any]) -> Kernel:
         with scope():
             result = differentiable(*primals)
             best = key(result)
-            wins = [key(x) == best for x in primals]
+            wins = [key(stack) == best for stack in _stacks(primals, result.ndim)]
             wide = _wide(result.dtype)  # 16 bits do not count far
-            ties = reduce(add, [win.astype(wide) for win in wins])
+            ties = reduce(add, [win.sum(0, dtype=wide) for win in wins])
             share = jax.lax.reciprocal(ties).astype(result.dtype)
             moved = [
-                jnp.where(win, tangent, jnp.zeros_like(tangent))
-                for win, tangent in zip(wins, tangents, strict=True)
+                jnp.where(win, stack, jnp.zeros_like(stack)).sum(0)
+                for win, stack in zip(wins, _stacks(tangents, result.ndim), strict=True)
             ]
             return result, reduce(add, moved) * share
 
     return differentiable
+
+
+def _stacks(arrays: Sequence[Array], rank: int) -> list[Array]:
+    """Each array with an axis in front; of many, those of one shape together, as in the kernel."""
+    stacks: dict[Any, list[Array]] = {}
+    for i, array in enumerate(arrays):
+        aligned = array.reshape((1,) * (rank - array.ndim) + array.shape)
+        stacks.setdefault(aligned.shape if len(arrays) > MANY else i, []).append(aligned)
+    return [jnp.stack(stack) for stack in stacks.values()]
 
 
 def differentiated(run: Kernel, written: Callable[[], Kernel]) -> Kernel:

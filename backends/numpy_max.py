@@ -74,7 +74,7 @@ def max_step(dtype: DType, shapes: Sequence[tuple[int, ...]], threads: int) -> C
 
     if prod(shape) == 0:
         return lambda *arrays: np.empty(shape, given)
-    if prod(shape) > SMALL:
+    if prod(shape) > SMALL and not (is_one_pass and threads == 1):
         return by_blocks
     form = FORMATS.get(dtype)
     return wide_at_once if form and dtype.bits > 16 else at_once

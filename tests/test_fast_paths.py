@@ -15,7 +15,7 @@ import oracle
 from cases import DTYPES, FLOATS, KINDS, Array, assert_same, bits_of, patterns, to_array
 from maxhard.backends.blocks import SMALL, Scratch, blocks, run
 from maxhard.backends.numpy import NumPyBackend
-from maxhard.backends.numpy_hardmax import ROWS, SHORT
+from maxhard.backends.numpy_first import ROWS, SHORT
 
 Shape = tuple[int, ...]
 BLOCK = 2**12
