@@ -26,7 +26,7 @@ def copy(chunk: Array) -> Array:
 def max_(*chunks: Array, dtype: str, agree: Sequence[tuple[int, Sequence[int]]] = ()) -> Array:
     """Max of chunks; `agree` lists an axis and the operands that must have one length on it."""
     for axis, members in agree:
-        lengths = dict.fromkeys(chunks[i].shape[axis] for i in members)
+        lengths = sorted({chunks[i].shape[axis] for i in members})
         if len(lengths) > 1:
             raise ShapeError(
                 f"chunks of unknown size turned out {' and '.join(map(str, lengths))} long on "

@@ -75,7 +75,9 @@ class TorchBackend(Backend):
     def _of_bytes(self, data: bytes, dtype: Any, shape: Any) -> Tensor:
         if not data:
             return torch.empty(shape, dtype=self.dtype(dtype), device=self.place)
-        tensor = torch.frombuffer(bytearray(data), dtype=self.dtype(dtype)).reshape(shape)
+        tensor = torch.frombuffer(bytearray(data), dtype=self.dtype(dtype))
+        # as torch.tensor does, so that a tracer takes it for a constant
+        tensor = torch.ops.aten.lift_fresh(tensor).reshape(shape)
         placed: Tensor = tensor.to(self.place or torch.get_default_device())
         return placed
 
@@ -108,7 +110,10 @@ class TorchBackend(Backend):
 
     def max_(self, arrays: Sequence[Tensor], dtype: DType) -> Tensor:
         if dtype.is_float:
-            result: Tensor = Max.apply(self, dtype, *torch.broadcast_tensors(*arrays))  # type: ignore[no-untyped-call]
+            arrays = torch.broadcast_tensors(*arrays)
+            if not _differentiates(arrays):  # the detour takes longer than a small Max
+                return self.max_values(arrays, dtype)
+            result: Tensor = Max.apply(self, dtype, *arrays)  # type: ignore[no-untyped-call]
             return result
         if dtype not in _SIGNED:
             return reduce(torch.maximum, arrays)
@@ -119,6 +124,8 @@ class TorchBackend(Backend):
     def hardmax(
         self, array: Tensor, axis: int, dtype: DType, surrogate: Surrogate | None = None
     ) -> Tensor:
+        if not _differentiates([array]):
+            return self.hardmax_values(array, axis, dtype)
         result: Tensor = Hardmax.apply(self, array, axis, dtype, surrogate)  # type: ignore[no-untyped-call]
         return result
 
@@ -146,9 +153,17 @@ class TorchBackend(Backend):
         outputs: Sequence[AnyNode],
         types: dict[AnyNode, TensorType],
     ) -> Function:
-        return on_one_device(
-            inputs, lambda device: interpret(TorchBackend(device), inputs, outputs, types)
-        )
+        def lower_on(device: torch.device | None) -> Function:
+            return interpret(TorchBackend(device), inputs, outputs, types)
+
+        run = on_one_device(inputs, lower_on)
+
+        def call(arrays: Sequence[Tensor]) -> list[Tensor]:
+            if is_in_torch_dispatch_mode():  # constants made under a tracer die with it
+                return on_one_device(inputs, lower_on)(arrays)
+            return run(arrays)
+
+        return call
 
     def differentiated(
         self, inputs: Sequence[Input], run: Function, written: Callable[[], Function]

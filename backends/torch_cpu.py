@@ -16,8 +16,8 @@ from .lowering import FORMATS, Format
 
 GRAIN = 2**15
 """Elements up to which torch works in the calling thread alone."""
-PIECE = 2**17
-"""Elements that each thread works on at a time: they fit the second-level cache."""
+PIECE_BYTES = 2**20
+"""Bytes of one operand that each thread works on at a time: a few of them fit its cache."""
 _LEAST = 5e-324
 
 
@@ -42,7 +42,8 @@ def max_(arrays: Sequence[Tensor], dtype: DType) -> Tensor:
     """Max of tensors of one shape; the result lies in memory as the first of them."""
     result = torch.empty_like(arrays[0])
     whole = [result, *arrays]
-    if result.numel() <= PIECE:
+    piece = PIECE_BYTES // result.itemsize
+    if result.numel() <= piece:
         _max_into(*whole, form=FORMATS[dtype])
         return result
     order = sorted(range(result.ndim), key=result.stride, reverse=True)
@@ -51,7 +52,7 @@ def max_(arrays: Sequence[Tensor], dtype: DType) -> Tensor:
         whole = [x.view(-1) for x in whole]
     except RuntimeError:  # they lie differently: cut along the outermost axis
         pass
-    rows = max(1, PIECE * torch.get_num_threads() * len(whole[0]) // result.numel())
+    rows = max(1, piece * torch.get_num_threads() * len(whole[0]) // result.numel())
     for parts in zip(*[x.split(rows) for x in whole], strict=True):
         _max_into(*parts, form=FORMATS[dtype])
     return result
@@ -65,7 +66,8 @@ def _max_into(out: Tensor, first: Tensor, second: Tensor, *others: Tensor, form:
         return
     integer = getattr(torch, form.integer)
     bits = out.view(integer)
-    if bits.min().item() == ~form.magnitude:  # a -0, perhaps for a +0
+    least = bits.min() if bits.itemsize == 8 else bits.amin()  # whichever torch has vector code for
+    if least.item() == ~form.magnitude:  # a -0, perhaps for a +0
         signs = reduce(torch.bitwise_and, [x.view(integer) for x in (first, second, *others)])
         bits &= signs | form.magnitude  # the maximum is negative only where all operands are
     total = out.sum().item()
@@ -75,5 +77,8 @@ def _max_into(out: Tensor, first: Tensor, second: Tensor, *others: Tensor, form:
 
 def hardmax(array: Tensor, axis: int) -> Tensor:
     """Hardmax of a tensor that is not empty."""
-    index = array.max(axis, keepdim=True).indices  # of several NaNs or maxima the first
+    # Both give the first of several maxima or NaNs. `max` is faster, but wakes the workers for
+    # small tensors too, and they have not been asked about subnormals.
+    small = array.numel() <= GRAIN
+    index = array.argmax(axis, True) if small else array.max(axis, True).indices
     return torch.zeros_like(array).scatter_(axis, index, 1.0)
