@@ -36,8 +36,8 @@ def from_onnx(source: Any, outputs: Iterable[str] | None = None, *, cut: bool = 
 
     >>> from maxhard import Input, hardmax
     >>> print(from_onnx(to_onnx({"y": hardmax(Input("x", "float32", ("N", 3)))})))
-    x  = Input                  float32[N, 3]
-    %0 = Hardmax-13(x, axis=1)  float32[N, 3]
+    x  = Input                   float32[N, 3]
+    %0 = Hardmax-13(x, axis=-1)  float32[N, 3]
     return y: %0
     """
     require_onnx()
