@@ -1,6 +1,7 @@
 """A backend: an array-API namespace, a view of floats as integers, and a way to run a graph."""
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ..graph.dtypes import DType
@@ -85,6 +86,14 @@ class Backend:
         A library without derivatives has no use for `surrogate`.
         """
         return lowering.hardmax(self, array, axis, dtype)
+
+    def hardmax_of_rows(
+        self, array: Array, axis: int, dtype: DType, surrogate: Surrogate | None = None
+    ) -> Array:
+        """Hardmax of each row of the matrix that `array` is, split before `axis`."""
+        shape = array.shape
+        rows = self.xp.reshape(array, (prod(shape[:axis]), prod(shape[axis:])))
+        return self.xp.reshape(self.hardmax(rows, 1, dtype, surrogate), shape)
 
     def lower(
         self,
