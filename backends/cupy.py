@@ -52,10 +52,10 @@ class CuPyBackend(Backend):
         def lower_on(device: Any) -> Function:
             def run(arrays: Sequence[Array]) -> list[Array]:
                 with device or nullcontext():  # CuPy works on the current device only
-                    return function(arrays)
+                    return lowered(arrays)
 
             with device or nullcontext():
-                function = interpret(self, inputs, outputs, types)
+                lowered = interpret(self, inputs, outputs, types)
             return run
 
         return on_one_device(inputs, lower_on)

@@ -93,7 +93,8 @@ def _hardmax(array: Array, axes: tuple[int, ...], dtype: DType) -> Array:
     found = da.blockwise(
         partial(blocks.find, dtype=dtype.value, axes=axes),
         every, array, every, *places,
-        adjust_chunks=dict.fromkeys(axes, 1), dtype=blocks.FOUND, meta=_meta(array.ndim, blocks.FOUND),
+        adjust_chunks=dict.fromkeys(axes, 1),
+        dtype=blocks.FOUND, meta=_meta(array.ndim, blocks.FOUND),
     )  # fmt: skip
     winner = da.reduction(
         found, chunk=blocks.keep, combine=blocks.best, aggregate=blocks.best, axis=axes,

@@ -47,7 +47,7 @@ class Max(torch.autograd.Function):
             array.expand(info.batch_size, *array.shape) if axis is None else array.movedim(axis, 0)
             for array, axis in zip(arrays, axes[2:], strict=True)
         ]
-        return Max.apply(backend, dtype, *moved), 0
+        return Max.apply(backend, dtype, *moved), 0  # type: ignore[no-untyped-call]
 
 
 def _shares(ctx: Any) -> tuple[list[Tensor], Tensor]:
@@ -95,7 +95,8 @@ class Hardmax(torch.autograd.Function):
     def vmap(
         info: Any, axes: Sequence[Any], backend: Any, array: Tensor, axis: int, *rest: Any
     ) -> Any:
-        return Hardmax.apply(backend, array.movedim(axes[1], 0), axis + 1, *rest), 0
+        moved = array.movedim(axes[1], 0)
+        return Hardmax.apply(backend, moved, axis + 1, *rest), 0  # type: ignore[no-untyped-call]
 
 
 def _by_surrogate(ctx: Any, change: Tensor) -> Tensor:
@@ -105,5 +106,6 @@ def _by_surrogate(ctx: Any, change: Tensor) -> Tensor:
         weights = array.to(_wide(array)).softmax(ctx.axis)
         weighted = weights * change.to(weights.dtype)
         total = weighted.sum(ctx.axis, keepdim=True)
-        return (weighted - weights * total).to(array.dtype)
+        result: Tensor = (weighted - weights * total).to(array.dtype)
+        return result
     return change if ctx.surrogate == "identity" else torch.zeros_like(change)

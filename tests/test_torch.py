@@ -313,7 +313,7 @@ def test_compiled_as_one_graph() -> None:
 
 @pytest.mark.filterwarnings("ignore")  # torch has several to say before it calls us
 def test_jit_trace_is_refused() -> None:
-    with pytest.raises(mh.BackendError, match="torch.compile"):
+    with pytest.raises(mh.BackendError, match=r"torch\.compile"):
         torch.jit.trace(mh.hardmax, torch.ones(3))
 
 
