@@ -74,7 +74,7 @@ class Backend:
         """The bits of `array` as the library's `dtype`, of the same width."""
         raise NotImplementedError
 
-    def device(self, array: Array) -> Any:
+    def device_of(self, array: Array) -> Any:
         """Where new arrays go that meet `array`; None: wherever the library puts them."""
         return None
 

@@ -50,13 +50,12 @@ class CuPyBackend(Backend):
         types: dict[AnyNode, TensorType],
     ) -> Function:
         def lower_on(device: Any) -> Function:
-            with device or nullcontext():  # CuPy works on the current device only
-                lowered = interpret(self, inputs, outputs, types)
-
             def run(arrays: Sequence[Array]) -> list[Array]:
-                with device or nullcontext():
+                with device or nullcontext():  # CuPy works on the current device only
                     return lowered(arrays)
 
+            with device or nullcontext():
+                lowered = interpret(self, inputs, outputs, types)
             return run
 
         return on_one_device(inputs, lower_on)

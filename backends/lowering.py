@@ -90,7 +90,7 @@ def hardmax(backend: "Backend", array: Array, axis: int, dtype: DType) -> Array:
     is_small = isinstance(size, int) and size < 2**31  # a size not known yet is no int
     index_dtype = backend.dtype(DType.INT32 if is_small else DType.INT64)
     index = xp.reshape(
-        xp.arange(size, dtype=index_dtype, device=backend.device(array)),
+        xp.arange(size, dtype=index_dtype, device=backend.device_of(array)),
         tuple(-1 if i == axis else 1 for i in range(len(array.shape))),
     )
     if not backend.has_view:

@@ -12,11 +12,10 @@ from typing import Any
 import array_api_compat.torch
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
 from ..graph.dtypes import DType
-from ..graph.errors import BackendError, TypeInferenceError
+from ..graph.errors import TypeInferenceError
 from ..graph.nodes import AnyNode, Input
 from ..graph.surrogates import Surrogate
 from ..graph.types import Dim, TensorType
@@ -26,6 +25,7 @@ from .base import Backend, Function
 from .devices import on_one_device
 from .execute import interpret
 from .torch_autograd import Hardmax, Max
+from .torch_tensors import differentiates, has_values, refuse_special
 
 # torch has these dtypes, but no order of them.
 _SIGNED = {
@@ -52,14 +52,14 @@ class TorchBackend(Backend):
         return getattr(torch, dtype)
 
     def type_of(self, array: Tensor) -> TensorType:
-        _refuse_special(array)
+        refuse_special(array)
         return super().type_of(array)
 
     def dim(self, size: Any) -> Dim:
         return size if type(size) is int else str(size)
 
     def prepare(self, array: Tensor) -> Tensor:
-        _refuse_special(array)
+        refuse_special(array)
         return array.resolve_neg()
 
     def from_numpy(self, array: Any) -> Tensor:
@@ -67,10 +67,10 @@ class TorchBackend(Backend):
         return self._of_bytes(plain.tobytes(), DType.of(plain.dtype), plain.shape)
 
     def constant(self, data: bytes, type_: TensorType) -> Tensor:
-        if sys.byteorder == "big":
-            swapped: Tensor = super().constant(data, type_)
-            return swapped
-        return self._of_bytes(data, type_.dtype, type_.shape)
+        if sys.byteorder == "little":  # without NumPy, which torch.compile would look into
+            return self._of_bytes(data, type_.dtype, type_.shape)
+        constant: Tensor = super().constant(data, type_)
+        return constant
 
     def _of_bytes(self, data: bytes, dtype: Any, shape: Any) -> Tensor:
         if not data:
@@ -82,7 +82,7 @@ class TorchBackend(Backend):
         return placed
 
     def to_numpy(self, array: Tensor) -> Any:
-        _refuse_special(array)
+        refuse_special(array)
         if array.requires_grad:
             raise TypeInferenceError(
                 "a tensor that requires grad cannot go to another library, which keeps no "
@@ -102,7 +102,7 @@ class TorchBackend(Backend):
     def view(self, array: Tensor, dtype: Any) -> Tensor:
         return array.view(dtype)
 
-    def device(self, array: Tensor) -> torch.device:
+    def device_of(self, array: Tensor) -> torch.device:
         return array.device
 
     def beside(self, array: Tensor, other: Tensor) -> Tensor:
@@ -111,10 +111,10 @@ class TorchBackend(Backend):
     def max_(self, arrays: Sequence[Tensor], dtype: DType) -> Tensor:
         if dtype.is_float:
             arrays = torch.broadcast_tensors(*arrays)
-            if not _differentiates(arrays):  # the detour takes longer than a small Max
+            if not differentiates(arrays):  # the detour takes longer than a small Max
                 return self.max_values(arrays, dtype)
-            result: Tensor = Max.apply(self, dtype, *arrays)  # type: ignore[no-untyped-call]
-            return result
+            shared: Tensor = Max.apply(self, dtype, *arrays)  # type: ignore[no-untyped-call]
+            return shared
         if dtype not in _SIGNED:
             return reduce(torch.maximum, arrays)
         least = torch.iinfo(_SIGNED[dtype]).min
@@ -124,14 +124,14 @@ class TorchBackend(Backend):
     def hardmax(
         self, array: Tensor, axis: int, dtype: DType, surrogate: Surrogate | None = None
     ) -> Tensor:
-        if not _differentiates([array]):
+        if not differentiates([array]):
             return self.hardmax_values(array, axis, dtype)
         result: Tensor = Hardmax.apply(self, array, axis, dtype, surrogate)  # type: ignore[no-untyped-call]
         return result
 
     def max_values(self, arrays: Sequence[Tensor], dtype: DType) -> Tensor:
         """Max of float tensors of one shape, without derivatives."""
-        if _has_values(arrays) and not torch_cpu.flushes_subnormals(arrays[0].numel()):
+        if has_values(arrays) and not torch_cpu.flushes_subnormals(arrays[0].numel()):
             return torch_cpu.max_(arrays, dtype)
         result: Tensor = lowering.max_(self, arrays, dtype)
         return result
@@ -139,7 +139,7 @@ class TorchBackend(Backend):
     def hardmax_values(self, array: Tensor, axis: int, dtype: DType) -> Tensor:
         """Hardmax without derivatives."""
         if (
-            _has_values([array])
+            has_values([array])
             and array.numel()
             and not torch_cpu.flushes_subnormals(array.numel())
         ):
@@ -169,41 +169,7 @@ class TorchBackend(Backend):
         self, inputs: Sequence[Input], run: Function, written: Callable[[], Function]
     ) -> Function:
         slower = cache(written)
-        return lambda arrays: slower()(arrays) if _differentiates(arrays) else run(arrays)
-
-
-def _differentiates(arrays: Sequence[Tensor]) -> bool:
-    """Whether a derivative may be asked for."""
-    return torch._C._are_functorch_transforms_active() or any(
-        (x.requires_grad and torch.is_grad_enabled())
-        or forward_ad.unpack_dual(x).tangent is not None
-        for x in arrays
-    )
-
-
-def _has_values(arrays: Sequence[Tensor]) -> bool:
-    """Whether these are plain CPU tensors, so that a value can be looked at."""
-    # torch.jit knows no view as integers, and would keep the branch it sees.
-    if torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
-        raise BackendError("torch.jit.trace cannot record maxhard.", "Use torch.compile.")
-    return (
-        all(type(x) in (Tensor, torch.nn.Parameter) and x.device.type == "cpu" for x in arrays)
-        and not torch.compiler.is_compiling()
-        and not is_in_torch_dispatch_mode()
-    )
-
-
-def _refuse_special(array: Tensor) -> None:
-    """Raise for tensors that are no dense array of plain values."""
-    if array.is_nested:
-        kind, remedy = "nested", "Pass torch.nested.to_padded_tensor(x, padding), or each part."
-    elif array.is_quantized:
-        kind, remedy = "quantized", "Pass x.dequantize()."
-    elif array.layout is not torch.strided:
-        kind, remedy = f"sparse ({array.layout})", "Pass x.to_dense()."
-    else:
-        return
-    raise TypeInferenceError(f"a {kind} tensor is not an array of plain values.", remedy)
+        return lambda arrays: slower()(arrays) if differentiates(arrays) else run(arrays)
 
 
 backend = TorchBackend

@@ -106,6 +106,6 @@ def _by_surrogate(ctx: Any, change: Tensor) -> Tensor:
         weights = array.to(_wide(array)).softmax(ctx.axis)
         weighted = weights * change.to(weights.dtype)
         total = weighted.sum(ctx.axis, keepdim=True)
-        product: Tensor = (weighted - weights * total).to(array.dtype)
-        return product
+        result: Tensor = (weighted - weights * total).to(array.dtype)
+        return result
     return change if ctx.surrogate == "identity" else torch.zeros_like(change)
