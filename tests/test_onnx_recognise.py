@@ -290,9 +290,9 @@ class TestOwnForms:
         hot = mh.hardmax(mh.Constant(scores()), 1, opset=11)
         moved = mh.hardmax(mh.Constant(scores()), 0)
 
-        for node, opset in ((hot, 13), (moved, 12)):
-            back = mh.from_onnx(mh.to_onnx(node, opset))
-            assert_same(mh.evaluate(back)["output"], mh.evaluate(node))
+        for written, opset in ((hot, 13), (moved, 12)):
+            back = mh.from_onnx(mh.to_onnx(written, opset))
+            assert_same(mh.evaluate(back)["output"], mh.evaluate(written))
 
     def test_between_transposes_along_another_axis(self) -> None:
         nodes = [

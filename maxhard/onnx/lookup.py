@@ -60,8 +60,11 @@ class Lookup:
             return None
 
     def constant_node(self, name: str) -> AnyNode | None:
-        """The node of a constant of the model; None for any other tensor."""
-        return self.node(name) if self.aliases.get(name, name) in self.constants else None
+        """The node of a constant of the model; None for any other tensor, or a broken one."""
+        try:
+            return self.node(name) if self.aliases.get(name, name) in self.constants else None
+        except GraphError:
+            return None
 
     def node(self, name: str) -> AnyNode:
         """The node of a tensor; one made by a foreign operator becomes an input."""

@@ -51,6 +51,6 @@ class Operation(NamedTuple):
     def source(self, index: int) -> Value:
         """The same, with a constant as the node that it is rather than by its elements."""
         value = self.operand(index)
-        if value is None or isinstance(value, Known):
-            return self.constant(self.proto.input[index]) or value
+        if index < len(self.operands) and (value is None or isinstance(value, Known)):
+            return self.constant(self.proto.input[index])
         return value
