@@ -19,7 +19,7 @@ _LIBRARIES = {
     "array-api-strict": ("array_api_strict", "array-api-strict"),
 }
 _NAMESPACES = {library: name for name, (library, _) in _LIBRARIES.items()} | {"jax.numpy": "jax"}
-_OWN_MODULES = {"numpy": ".numpy", "jax": ".jax"}
+_OWN_MODULES = {name: f".{name}" for name in ("numpy", "jax", "torch", "dask", "cupy")}
 
 
 def get(backend: Any) -> Backend:
@@ -41,7 +41,7 @@ def get(backend: Any) -> Backend:
             f"{backend!r:.60} is neither a backend's name nor an array namespace.",
             f"Known names: {', '.join(_LIBRARIES)}.",
         )
-    return _generic(name or repr(backend), backend)
+    return _standard(name or repr(backend), backend)
 
 
 @cache
@@ -55,7 +55,7 @@ def _named(name: str) -> Backend:
         if name in _OWN_MODULES:
             backend: Backend = import_module(_OWN_MODULES[name], __name__).backend()
             return backend
-        return Backend(name, _compat(import_module(library)))
+        return _standard(name, _compat(import_module(library)))
     except ImportError as error:
         raise MissingBackendError(
             f"backend {name!r} cannot be used: {error}.",
@@ -73,8 +73,10 @@ def _compat(library: Any) -> Any:
 
 
 @cache
-def _generic(name: str, xp: Any) -> Backend:
-    return Backend(name, xp)
+def _standard(name: str, xp: Any) -> Backend:
+    from .standard import StandardBackend
+
+    return StandardBackend(name, xp)
 
 
 _of_kind: dict[type, Backend] = {}

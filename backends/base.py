@@ -1,6 +1,7 @@
 """A backend: an array-API namespace, a view of floats as integers, and a way to run a graph."""
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ..graph.dtypes import DType
@@ -73,6 +74,14 @@ class Backend:
         """The bits of `array` as the library's `dtype`, of the same width."""
         raise NotImplementedError
 
+    def device_of(self, array: Array) -> Any:
+        """Where new arrays go that meet `array`; None: wherever the library puts them."""
+        return None
+
+    def beside(self, array: Array, other: Array) -> Array:
+        """`array` on the device of `other`."""
+        return array
+
     def max_(self, arrays: Sequence[Array], dtype: DType) -> Array:
         """Max of two or more arrays, broadcast."""
         return lowering.max_(self, arrays, dtype)
@@ -85,6 +94,14 @@ class Backend:
         A library without derivatives has no use for `surrogate`.
         """
         return lowering.hardmax(self, array, axis, dtype)
+
+    def hardmax_of_rows(
+        self, array: Array, axis: int, dtype: DType, surrogate: Surrogate | None = None
+    ) -> Array:
+        """Hardmax of each row of the matrix that `array` is, split before `axis`."""
+        shape = array.shape
+        rows = self.xp.reshape(array, (prod(shape[:axis]), prod(shape[axis:])))
+        return self.xp.reshape(self.hardmax(rows, 1, dtype, surrogate), shape)
 
     def lower(
         self,

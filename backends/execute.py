@@ -1,7 +1,6 @@
 """Running a graph node by node: the plain way, which every faster one must agree with."""
 
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import TYPE_CHECKING, Any, assert_never
 
 from ..graph.dtypes import DType
@@ -71,12 +70,11 @@ def apply(
 
 def apply_hardmax(backend: "Backend", node: Hardmax, array: Array, dtype: DType) -> Array:
     """Hardmax along an axis; or, below version 13, of the 2-D matrix that the axis splits off."""
-    shape = array.shape
-    axis = normal_axis(node.axis, len(shape))
-    if not flattens(node.version) or axis == len(shape) - 1:
+    rank = len(array.shape)
+    axis = normal_axis(node.axis, rank)
+    if not flattens(node.version) or axis == rank - 1:
         return backend.hardmax(array, axis, dtype, node.surrogate)
-    rows = backend.xp.reshape(array, (prod(shape[:axis]), prod(shape[axis:])))
-    return backend.xp.reshape(backend.hardmax(rows, 1, dtype, node.surrogate), shape)
+    return backend.hardmax_of_rows(array, axis, dtype, node.surrogate)
 
 
 def constant_arrays(backend: "Backend", types: dict[AnyNode, TensorType]) -> dict[AnyNode, Array]:

@@ -85,12 +85,12 @@ def hardmax(backend: "Backend", array: Array, axis: int, dtype: DType) -> Array:
     """1 at the first maximum of each slice along `axis`, 0 elsewhere; a NaN is a maximum."""
     xp = backend.xp
     if 0 in array.shape:
-        return xp.zeros(array.shape, dtype=backend.dtype(dtype))
+        return xp.zeros_like(array)
     size = array.shape[axis]
     is_small = isinstance(size, int) and size < 2**31  # a size not known yet is no int
     index_dtype = backend.dtype(DType.INT32 if is_small else DType.INT64)
     index = xp.reshape(
-        xp.arange(size, dtype=index_dtype),
+        xp.arange(size, dtype=index_dtype, device=backend.device_of(array)),
         tuple(-1 if i == axis else 1 for i in range(len(array.shape))),
     )
     if not backend.has_view:

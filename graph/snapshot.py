@@ -27,6 +27,11 @@ def snapshot(value: Any, dtype: DType | None) -> tuple[bytes | int | float, Tens
             dtype, shape
         )
     refuse_lookalikes(value)
+    if hasattr(value, "__dask_graph__"):
+        raise TypeInferenceError(
+            "a dask array is computed only when its user says so.",
+            "Make it an Input and pass the array when the graph runs, or pass x.compute().",
+        )
     if not hasattr(value, "__array__"):
         raise not_an_operand(value)
     data, found = _elements(value)
@@ -40,7 +45,7 @@ def snapshot(value: Any, dtype: DType | None) -> tuple[bytes | int | float, Tens
 
 def _elements(value: Any) -> tuple[bytes, TensorType]:
     try:
-        array = value.__array__()
+        array = _as_known(value).__array__()
     except Exception as error:
         if isinstance(error, TypeError) and hasattr(value, "__buffer__"):
             # array-api-strict, from Python 3.12 on; it has native byte order only.
@@ -50,10 +55,18 @@ def _elements(value: Any) -> tuple[bytes, TensorType]:
             f"the values of this {type(value).__name__} cannot be read now: {error}",
             "Make it an Input and pass the array when the graph runs, or convert it to NumPy.",
         ) from error
-    found = TensorType(array.dtype, array.shape)
+    of_torch = str(getattr(value, "dtype", "")).startswith("torch.")
+    found = TensorType(value.dtype if of_torch else array.dtype, array.shape)
     if array.dtype.byteorder == ">":
         array = array.astype(array.dtype.newbyteorder("<"))
     return array.tobytes(), found
+
+
+def _as_known(value: Any) -> Any:
+    """The same bits in a dtype that NumPy knows without help: torch's bfloat16 is none."""
+    if str(getattr(value, "dtype", "")) != "torch.bfloat16" or value.requires_grad:
+        return value
+    return value.view(value.new_empty(0).short().dtype)
 
 
 def is_number(value: Any) -> bool:

@@ -57,10 +57,13 @@ def check_bound(
             types[node] = type_of(array)
             _check_one(node, types[node], sizes)
         except GraphError as error:
-            raise error.within(
-                f"Input {node.name}: {node.declared}, made at {node.origin}"
-            ) from None
+            raise error.within(input_text(node)) from None
     return types
+
+
+def input_text(node: Input) -> str:
+    """The input and its line, for an error about the array bound to it."""
+    return f"Input {node.name}: {node.declared}, made at {node.origin}"
 
 
 def _check_one(node: Input, bound: TensorType, sizes: dict[str, tuple[int, str]]) -> None:

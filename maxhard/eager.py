@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from .backends import of
+from .backends import Backend, of
 from .backends.execute import number
-from .graph.dtypes import DType
 from .graph.errors import GraphError
 from .graph.node import Node
 from .graph.nodes import Hardmax, Input, Max, checked_axis, no_operands
@@ -96,12 +95,20 @@ def _maximum_of_arrays(operands: tuple[Any, ...], opset: int) -> Any:
         if not arrays:
             raise no_operands(operands)
         if len(arrays) < len(operands):
-            backend, dtype = of(arrays), DType.of(arrays[0].dtype)
-            operands = tuple([number(backend, x, dtype) if is_number(x) else x for x in operands])
+            operands = _without_numbers(operands, arrays[0], of(arrays))
         return _max_program(len(operands), opset)(*operands)
     except GraphError as error:
         failed = error
     raise failed.within(call_text("Max", opset, operands)) from None
+
+
+def _without_numbers(operands: tuple[Any, ...], array: Any, backend: Backend) -> tuple[Any, ...]:
+    """The operands, Python numbers as arrays of the dtype of `array`, on its device."""
+    dtype = backend.type_of(array).dtype
+    assert dtype is not None
+    return tuple(
+        [backend.beside(number(backend, x, dtype), array) if is_number(x) else x for x in operands]
+    )
 
 
 def _hardmax_of_array(x: Any, axis: int | None, opset: int, surrogate: Surrogate | None) -> Any:
@@ -122,9 +129,13 @@ def call_text(operator: str, opset: int, operands: Sequence[Any]) -> str:
 
 
 def _array_text(array: Any) -> str:
-    if not hasattr(array, "dtype") or not hasattr(array, "shape"):
-        return number_text(array) if is_number(array) else type(array).__name__
-    return f"{array.dtype}[{', '.join(map(str, array.shape))}]"
+    if is_number(array):
+        return number_text(array)
+    try:
+        dtype = str(array.dtype).removeprefix("torch.")
+        return f"{dtype}[{', '.join(map(str, array.shape))}]"
+    except Exception:  # no array, or a nested tensor, which has no shape
+        return type(array).__name__
 
 
 # The errors of these name operands that are no user's, so those who call them tell of their own.

@@ -5,10 +5,10 @@ from functools import cached_property
 from typing import Any
 
 from .backends import Backend, get, of
-from .bind import check_bound, check_names, missing_inputs, ordered
-from .graph.errors import BackendError, TypeInferenceError
+from .bind import check_bound, check_names, input_text, missing_inputs, ordered
+from .graph.errors import BackendError, GraphError, TypeInferenceError
 from .graph.infer import is_weak, solve
-from .graph.nodes import AnyNode
+from .graph.nodes import AnyNode, Input
 from .graph.show import operation_text
 from .graph.types import TensorType
 from .graph.walk import topological
@@ -44,7 +44,7 @@ class Program:
             arrays = ordered(self.graph.inputs, arrays, by_name)
         try:
             plan = self._plans[tuple([(type(x), x.dtype, x.shape) for x in arrays])]
-        except (KeyError, AttributeError, TypeError):
+        except Exception:  # no plan yet, or an object that cannot say its shape
             plan = self._plan(arrays)
         return plan(arrays)
 
@@ -69,11 +69,12 @@ class Program:
             prepare = lambda array: target.from_numpy(source.to_numpy(array))  # noqa: E731
 
         def plan(arrays: Sequence[Array]) -> Any:
-            return graph.pack(run([prepare(array) for array in arrays]))
+            return graph.pack(run(_prepared(graph.inputs, arrays, prepare)))
 
-        if len(self._plans) >= 1024:  # a caller whose shapes never repeat
-            self._plans.clear()
-        self._plans[tuple([(type(x), x.dtype, x.shape) for x in arrays])] = plan
+        if all(isinstance(dim, int) for type_ in given.values() for dim in type_.shape or ()):
+            if len(self._plans) >= 1024:  # a caller whose shapes never repeat
+                self._plans.clear()
+            self._plans[tuple([(type(x), x.dtype, x.shape) for x in arrays])] = plan
         return plan
 
     @cached_property
@@ -166,6 +167,18 @@ def evaluate(outputs: Any, inputs: Mapping[str, Array] | None = None, backend: A
         GraphError: as `compile` and the call of a `Program`.
     """
     return compile(outputs, backend)(**(inputs or {}))
+
+
+def _prepared(
+    inputs: Sequence[Input], arrays: Sequence[Array], prepare: Callable[[Array], Array]
+) -> list[Array]:
+    ready: list[Array] = []
+    for node, array in zip(inputs, arrays, strict=True):
+        try:
+            ready.append(prepare(array))
+        except GraphError as error:
+            raise error.within(input_text(node)) from None
+    return ready
 
 
 def check_dtypes(types: Mapping[AnyNode, TensorType], outputs: Sequence[AnyNode]) -> None:

@@ -13,6 +13,8 @@ from maxhard.backends import get
 LIBRARIES = {
     "numpy": "numpy",
     "jax": "jax.numpy",
+    "torch": "torch",
+    "dask": "dask.array",
     "array-api-strict": "array_api_strict",
 }
 
