@@ -50,10 +50,8 @@ class Lookup:
             if name not in self.constants:
                 return self.node(name)
             tensor, what = self.constants[name], f"constant {name!r}"
-            if (
-                checked_count(tensor.dims, element_type(tensor.data_type, what), what)
-                > _LARGEST_FACT
-            ):
+            dtype = element_type(tensor.data_type, what)
+            if checked_count(tensor.dims, dtype, what) > _LARGEST_FACT:
                 return None
             return known_constant(*decode(tensor, what, self.source.folder))
         except GraphError:
