@@ -126,6 +126,26 @@ def test_identity_is_looked_through() -> None:
     assert [type(each) for each in graph.nodes] == [mh.Input, mh.Constant, mh.Max]
 
 
+def test_identity_of_what_is_foreign_is_not_in_the_way() -> None:
+    nodes = [
+        node("Relu", ["x"], ["r"]),
+        node("Identity", ["r"], ["same"]),
+        node("Max", ["same", "x"], ["m"]),
+        node("Identity", ["m"], ["y"]),
+        node("Neg", ["y"], ["z"]),
+    ]
+    proto = model(nodes, outputs=["z"])
+
+    with pytest.raises(mh.OnnxError) as caught:
+        mh.from_onnx(proto, ["y"])
+
+    assert "Relu" in str(caught.value)
+    assert "Identity" not in str(caught.value)
+    graph = mh.from_onnx(proto, cut=True)
+    assert list(graph.outputs) == ["y"]
+    assert [x.name for x in graph.inputs] == ["x", "r"]
+
+
 def test_an_output_may_be_an_input() -> None:
     x = float32([[1, 2, 3]])
 

@@ -286,6 +286,14 @@ class TestOwnForms:
             hot = read_as_one(model(nodes, [X], opset=opset))
             assert (hot.version, hot.axis) == (13, 0)
 
+    def test_of_a_constant(self) -> None:
+        hot = mh.hardmax(mh.Constant(scores()), 1, opset=11)
+        moved = mh.hardmax(mh.Constant(scores()), 0)
+
+        for written, opset in ((hot, 13), (moved, 12)):
+            back = mh.from_onnx(mh.to_onnx(written, opset))
+            assert_same(mh.evaluate(back)["output"], mh.evaluate(written))
+
     def test_between_transposes_along_another_axis(self) -> None:
         nodes = [
             node("Transpose", ["x"], ["t"]),

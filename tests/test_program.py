@@ -73,6 +73,17 @@ def test_results_mirror_the_outputs(backend: Library) -> None:
     assert len(run((top,))) == 1
 
 
+def test_an_output_may_be_an_operand_of_another(backend: Library) -> None:
+    """In the order in which they are computed, too."""
+    top, hot = graph()
+    x, y = backend.array(X), backend.array(Y)
+
+    first, second = mh.compile([top, hot])(x, y)
+
+    assert_same(backend.numpy(first), TOP)
+    assert_same(backend.numpy(second), HOT)
+
+
 def test_a_graph_is_compiled_as_its_outputs() -> None:
     top, hot = graph()
 

@@ -25,7 +25,8 @@ Array = Any
 def backend_class(backend: Any) -> type[OnnxBackend]:
     """See `maxhard.onnx.backend_class`."""
     found = get(backend)
-    return type(f"{found.name.title()}Backend", (MaxhardBackend,), {"backend": found})
+    name = found.name.title().replace("-", "")
+    return type(f"{name}Backend", (MaxhardBackend,), {"backend": found})
 
 
 class Prepared(BackendRep):

@@ -158,11 +158,16 @@ def as_fill(value: Any) -> Fill | None:
 
 
 def is_number(value: Any, number: int, sizes: Sizes | None) -> bool:
-    """Whether a tensor of `sizes` (None: of one element) is `number` everywhere; +0 is not -0."""
+    """Whether a tensor of `sizes` is `number` everywhere; +0 is not -0."""
     fill = as_fill(value)
-    if fill is None or fill.number != encode(number, fill.dtype):
-        return False
-    return fill.sizes == sizes if sizes is not None else all(size == 1 for size in fill.sizes)
+    return fill is not None and fill.sizes == sizes and fill.number == encode(number, fill.dtype)
+
+
+def spreads(value: Any, number: int, sizes: Sizes) -> bool:
+    """The same of a tensor that may also have a single element, which broadcasts to `sizes`."""
+    own = sizes_of(value) or ()
+    is_single = len(own) <= len(sizes) and all(size == 1 for size in own)
+    return is_number(value, number, own if is_single else sizes)
 
 
 def counts_along(value: Any, back: int, sizes: Sizes) -> bool:

@@ -1,11 +1,12 @@
 """One operator of a model, as the rules that recognise patterns see it."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from onnx import AttributeProto, NodeProto
 
 from ..graph.nodes import AnyNode
-from .facts import Fact
+from .facts import Fact, Known
 
 Value = AnyNode | Fact | None
 
@@ -21,6 +22,8 @@ class Operation(NamedTuple):
     opset: int
     origin: str
     operands: tuple[Value, ...]
+    constant: Callable[[str], AnyNode | None]
+    """The node of a constant of the model."""
 
     def attribute(self, name: str, kind: int) -> AttributeProto | None:
         found = [each for each in self.proto.attribute if each.name == name]
@@ -44,3 +47,10 @@ class Operation(NamedTuple):
 
     def operand(self, index: int) -> Value:
         return self.operands[index] if index < len(self.operands) else None
+
+    def source(self, index: int) -> Value:
+        """The same, with a constant as the node that it is rather than by its elements."""
+        value = self.operand(index)
+        if index < len(self.operands) and (value is None or isinstance(value, Known)):
+            return self.constant(self.proto.input[index])
+        return value

@@ -4,28 +4,23 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
-from onnx import NodeProto, TensorProto, TypeProto
+from onnx import NodeProto
 
-from ..graph.errors import GraphError
 from ..graph.infer import solve
 from ..graph.nodes import AnyNode, Constant, Hardmax, Input, Max
-from ..graph.types import TensorType
 from ..graph.versions import default_axis, flattens, hardmax_version, max_version
 from ..graph.walk import topological
 from ..structure import Graph
 from .attributes import axis_of, check_attributes
 from .constants import constant_tensor
 from .errors import OnnxError
-from .facts import Fact, known_constant
 from .foreign import in_the_way, used_outside
-from .operation import Operation, Value
-from .order import node_text, operator_name, producers, used_by
+from .lookup import Lookup
+from .operation import Operation
+from .order import node_text, operator_name, used_by
 from .recognise import RULES, hardmax_of, recognise
 from .source import DEFAULT_DOMAINS, Source, load
-from .tensors import decode
-from .values import check_declared, inferred, tensor_type
-
-_LARGEST_FACT = 2**20  # elements of a constant that a pattern is looked for in
+from .values import check_declared
 
 
 def read(source: Any, outputs: Iterable[str] | None, cut: bool) -> Graph:
@@ -33,21 +28,12 @@ def read(source: Any, outputs: Iterable[str] | None, cut: bool) -> Graph:
     return _Reader(load(source), cut).graph(outputs)
 
 
-class _Reader:
+class _Reader(Lookup):
     """One model, read from its inputs to the outputs asked for."""
 
     def __init__(self, source: Source, cut: bool) -> None:
-        self.source, self.cut = source, cut
-        self.proto = source.model.graph
-        self.makers = producers(self.proto)
+        super().__init__(source, cut)
         self.functions = {(f.domain, f.name) for f in source.model.functions}
-        self.nodes: dict[str, AnyNode] = {}
-        self.facts: dict[str, Fact] = {}
-        self.constants: dict[str, TensorProto] = {t.name: t for t in self.proto.initializer}
-        self.inputs = {
-            value.name: value for value in self.proto.input if value.name not in self.constants
-        }
-        self.cuts: dict[str, Input] = {}
 
     def graph(self, outputs: Iterable[str] | None) -> Graph:
         names = self.asked_for(outputs)
@@ -107,7 +93,8 @@ class _Reader:
             case "Hardmax":
                 self.visit_hardmax(node, what)
             case "Identity":
-                self.visit_identity(node.input[0], node.output[0])
+                given = node.input[0]
+                self.aliases[node.output[0]] = self.aliases.get(given, given)
             case "Constant":
                 tensor = constant_tensor(node, what)
                 if tensor is not None:
@@ -129,14 +116,6 @@ class _Reader:
         operand = self.node(node.input[0])
         self.nodes[node.output[0]] = Hardmax.of(operand, axis, opset, None, self.origin(what))
 
-    def visit_identity(self, given: str, name: str) -> None:
-        if given in self.facts:
-            self.facts[name] = self.facts[given]
-        if given in self.constants:
-            self.constants[name] = self.constants[given]
-        elif given in self.nodes or given in self.inputs:
-            self.nodes[name] = self.node(given)
-
     def visit_foreign(self, node: NodeProto, what: str) -> None:
         if node.op_type not in RULES or len(node.output) != 1 or not node.output[0]:
             return
@@ -148,59 +127,7 @@ class _Reader:
 
     def operation(self, node: NodeProto, what: str) -> Operation:
         operands = tuple([self.value(name) for name in node.input])
-        return Operation(node, self.source.opset, self.origin(what), operands)
-
-    def value(self, name: str) -> Value:
-        """What is known of a tensor for the sake of a pattern; None for nothing."""
-        if not name:
-            return None
-        if name in self.facts:
-            return self.facts[name]
-        try:
-            if name in self.constants:
-                tensor = self.constants[name]
-                size = 1
-                for dim in tensor.dims:
-                    size *= dim
-                if size > _LARGEST_FACT:
-                    return None
-                return known_constant(*decode(tensor, f"constant {name!r}", self.source.folder))
-            return self.node(name)
-        except GraphError:
-            return None
-
-    def node(self, name: str) -> AnyNode:
-        """The node of a tensor; one made by a foreign operator becomes an input."""
-        if not name:
-            raise OnnxError("an operand has no name.", "Max and Hardmax have no optional operands.")
-        if name not in self.nodes:
-            self.nodes[name] = self.new_node(name)
-        return self.nodes[name]
-
-    def new_node(self, name: str) -> AnyNode:
-        if name in self.constants:
-            data, type_ = decode(self.constants[name], f"constant {name!r}", self.source.folder)
-            return Constant.of_bytes(data, type_, self.source.name)
-        if name in self.inputs:
-            return self.input(name)
-        if self.makers[name] < 0:
-            raise OnnxError(f"{name!r} is a sparse initializer.", "Make it dense.")
-        type_ = TensorType()
-        if self.cut:
-            type_ = tensor_type(self.types.get(name, TypeProto()), f"tensor {name!r}")
-        self.cuts[name] = Input.of(name, type_, self.source.name)
-        return self.cuts[name]
-
-    def input(self, name: str) -> Input:
-        known = self.nodes.get(name)
-        if isinstance(known, Input):
-            return known
-        type_ = tensor_type(self.inputs[name].type, f"input {name!r}")
-        return Input.of(name, type_, self.source.name)
-
-    @cached_property
-    def types(self) -> dict[str, TypeProto]:
-        return inferred(self.source.model)
+        return Operation(node, self.source.opset, self.origin(what), operands, self.constant_node)
 
     @cached_property
     def max_version(self) -> int:
@@ -230,7 +157,7 @@ class _Reader:
         """Raise if inputs were made of foreign results that nobody asked to cut at."""
         if not cuts or self.cut:
             return
-        ours = {*self.nodes, *self.constants} - {*self.cuts}
+        ours = {*self.nodes, *self.constants, *self.aliases} - {*self.cuts}
         nodes = [(number, self.proto.node[number]) for number in self.ancestors(cuts)]
         foreign = [(i, node) for i, node in nodes if ours.isdisjoint(node.output)]
         raise in_the_way(foreign, self.functions, self.source.name)
@@ -240,9 +167,10 @@ class _Reader:
         seen: set[AnyNode] = set()
 
         def below(name: str) -> list[str] | None:
-            if name not in self.nodes or name in self.cuts:
+            region = self.ours(name)
+            if region is None:
                 return None
-            new = topological([self.nodes[name]], lambda node: node in seen)
+            new = topological([region], lambda node: node in seen)
             seen.update(new)
             return [node.name for node in new if isinstance(node, Input)]
 
@@ -250,7 +178,7 @@ class _Reader:
         found = [
             name
             for name in self.makers
-            if name in used and isinstance(self.nodes.get(name), Max | Hardmax)
+            if name in used and isinstance(self.ours(name), Max | Hardmax)
         ]
         if not found:
             raise OnnxError(

@@ -29,6 +29,7 @@ from .facts import (
     counts_along,
     is_number,
     sizes_of,
+    spreads,
 )
 from .operation import Foreign, Operation, Value
 from .tensors import DTYPES
@@ -66,14 +67,12 @@ def _encoded(hot: Hot, operation: Operation) -> Value:
 
 
 def _arg_max(op: Operation) -> Value:
-    match op.operand(0):
+    match op.source(0):
         case Node() as source if source.shape and source.dtype and source.dtype.is_float:
-            axis = op.integer("axis", 0)
-            if op.flag("select_last_index", False) or not -len(source.shape) <= axis < len(
-                source.shape
-            ):
+            axis, rank = op.integer("axis", 0), len(source.shape)
+            if op.flag("select_last_index", False) or not -rank <= axis < rank:
                 raise Foreign
-            axis = normal_axis(axis, len(source.shape))
+            axis = normal_axis(axis, rank)
             if source.shape[axis] == 0:
                 raise Foreign  # ArgMax of nothing is an error, Hardmax is empty
             return Winner(source, axis, op.flag("keepdims", True))
@@ -111,15 +110,10 @@ def _equal(op: Operation) -> Value:
 def _where(op: Operation) -> Value:
     match op.operands:
         case (Hot(dtype=None) as hot, one, zero):
-            sizes = sizes_of(hot.source)
-            full = as_fill(one)
-            for value, number in ((one, 1), (zero, 0)):
-                one_element = len(sizes_of(value) or ()) <= len(sizes or ())
-                if not (one_element and is_number(value, number, None)):
-                    if not is_number(value, number, sizes):
-                        raise Foreign
-            assert full is not None
-            return _encoded(hot._replace(dtype=full.dtype), op)
+            sizes, ones = sizes_of(hot.source), as_fill(one)
+            assert sizes is not None
+            if ones and spreads(one, 1, sizes) and spreads(zero, 0, sizes):
+                return _encoded(hot._replace(dtype=ones.dtype), op)
     raise Foreign
 
 
@@ -159,7 +153,7 @@ def _cast(op: Operation) -> Value:
 
 
 def _transpose(op: Operation) -> Value:
-    value = op.operand(0)
+    value = op.source(0)
     match value:
         case Node() if value.shape is not None:
             node, before = value, tuple(range(len(value.shape)))
@@ -175,7 +169,7 @@ def _transpose(op: Operation) -> Value:
 
 
 def _flatten(op: Operation) -> Value:
-    value = op.operand(0)
+    value = op.source(0)
     axis = op.integer("axis", 1)
     if isinstance(value, Node) and value.shape and -len(value.shape) <= axis < len(value.shape):
         return Rows(value, axis % len(value.shape))

@@ -16,9 +16,11 @@ from ..graph.scalars import encode as encode_number
 from ..graph.show import operation_text
 from ..graph.types import Shape, TensorType
 from ..graph.versions import LATEST_OPSET, checked_opset, max_version
+from ..graph.walk import operands_of
 from ..structure import Graph
 from .convert import Direct, Rows, Swapped, check_max, hardmax_form, not_equal, spread_size
 from .errors import OnnxError
+from .names import Names, output_names
 from .tensors import ELEMENT_TYPES, encode
 
 _FIRST_IR_4 = 9  # the opset of IR version 4, since when initializers need not be inputs as well
@@ -35,7 +37,7 @@ def write(outputs: Any, opset: int) -> ModelProto:
             "Install a newer onnx, or write an older opset.",
         )
     graph = (outputs if isinstance(outputs, Graph) else Graph(outputs)).simplify()
-    names = _output_names(graph)
+    names = output_names(graph)
     writer = _Writer(graph, names, opset)
     inputs = [writer.value_info(x, x.name) for x in graph.inputs]
     for node in graph.nodes:
@@ -57,45 +59,15 @@ def write(outputs: Any, opset: int) -> ModelProto:
     )
 
 
-def _output_names(graph: Graph) -> list[str]:
-    inputs = {node.name for node in graph.inputs}
-    count = len(graph.output_nodes)
-    if graph.keys is not None:
-        for key in graph.keys:
-            if not isinstance(key, str) or not key:
-                raise OnnxError(f"the output {key!r} has no name.", "Use strings as keys.")
-            if key in inputs:
-                raise OnnxError(
-                    f"an output and an input are both named {key!r}.",
-                    "Name them apart: in ONNX they would be one tensor.",
-                )
-        return list(graph.keys)
-    is_single = not isinstance(graph.outputs, tuple)
-    wanted = ["output"] if is_single else [f"output_{i}" for i in range(count)]
-    taken = set(inputs)
-    return [_fresh(name, taken) for name in wanted]
-
-
-def _fresh(name: str, taken: set[str]) -> str:
-    """`name`, or the first of `name_1`, `name_2`, ... that is not taken; taken from now on."""
-    found, number = name, 0
-    while found in taken:
-        number += 1
-        found = f"{name}_{number}"
-    taken.add(found)
-    return found
-
-
 class _Writer:
     """Collects the operations and initializers of one model."""
 
     def __init__(self, graph: Graph, outputs: Iterable[str], opset: int) -> None:
         self.opset = opset
-        self.types = solve((*graph.nodes, *(x for x in graph.inputs if x not in graph.nodes)))
+        self.types = solve(list(dict.fromkeys([*graph.nodes, *graph.inputs])))
         self.operations: list[NodeProto] = []
         self.initializers: dict[Any, TensorProto] = {}
-        self.taken = {*outputs, *(node.name for node in graph.inputs)}
-        self.counts: dict[str, int] = {}
+        self.names = Names([*outputs, *(node.name for node in graph.inputs)])
         self.named: dict[AnyNode, str] = {node: node.name for node in graph.inputs}
         # The first output that a node is gives its tensor the name; others are copies.
         self.wanted: dict[AnyNode, str] = {}
@@ -116,8 +88,7 @@ class _Writer:
                 case _:
                     assert_never(node)
         except OnnxError as error:
-            operands = getattr(node, "operands", None) or [getattr(node, "operand", node)]
-            types = [self.types[operand] for operand in operands]
+            types = [self.types[operand] for operand in operands_of(node)]
             raise error.within(operation_text(node, types)) from None
 
     def add_max(self, node: Max) -> None:
@@ -174,7 +145,7 @@ class _Writer:
         self, kind: str, operands: list[str], name: str | None = None, **attributes: Any
     ) -> str:
         """Write one operation; the name of its result, which is its own name too."""
-        result = name or self.fresh(kind.lower())
+        result = name or self.names.fresh(kind.lower())
         self.operations.append(
             helper.make_node(kind, operands, [result], name=result, **attributes)
         )
@@ -201,7 +172,7 @@ class _Writer:
     def initializer(self, data: bytes, type_: TensorType) -> str:
         key = data, type_
         if key not in self.initializers:
-            self.initializers[key] = encode(self.fresh("constant"), data, type_)
+            self.initializers[key] = encode(self.names.fresh("constant"), data, type_)
         return self.initializers[key].name
 
     def dtype(self, node: AnyNode) -> DType:
@@ -224,13 +195,3 @@ class _Writer:
                 operation_text(node, ()),
             )
         return helper.make_tensor_value_info(name, dtype, shape)
-
-    def fresh(self, name: str) -> str:
-        """A name that nothing has, counted so that many take no longer than a few."""
-        while True:
-            number = self.counts.get(name, 0)
-            self.counts[name] = number + 1
-            found = f"{name}_{number}"
-            if found not in self.taken:
-                self.taken.add(found)
-                return found
