@@ -16,7 +16,7 @@ from .lowering import FORMATS, Format
 
 GRAIN = 2**15
 """Elements up to which torch works in the calling thread alone."""
-PIECE_BYTES = 2**20
+PIECE_BYTES = 2**21
 """Bytes of one operand that each thread works on at a time: a few of them fit its cache."""
 _LEAST = 5e-324
 
