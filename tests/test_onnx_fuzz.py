@@ -126,7 +126,7 @@ def replacement(rng: random.Random, field: Any) -> Any:
 def test_only_our_exceptions(seed: int, damage: Any) -> None:
     rng = random.Random(seed)
     read = refused = 0
-    for _ in range(400):
+    for _ in range(600):
         try:
             data = damage(rng, rng.choice(CORPUS))
         except DecodeError:
