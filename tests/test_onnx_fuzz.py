@@ -140,7 +140,7 @@ def test_only_our_exceptions(seed: int, damage: Any) -> None:
                 refused += 1
             assert text
 
-    assert min(read, refused) > 30  # both were put to the test
+    assert min(read, refused) > 10  # both were put to the test
 
 
 @pytest.mark.parametrize("seed", range(3))
