@@ -62,7 +62,17 @@ class JaxBackend(Backend):
         self, array: Array, axis: int, dtype: DType, surrogate: Surrogate | None = None
     ) -> Array:
         with x64():
-            return _kernel_hardmax(self, axis, dtype, surrogate)(array)
+            return _kernel_hardmax(self, (axis,), dtype, surrogate)(array)
+
+    def hardmax_of_rows(
+        self, array: Array, axis: int, dtype: DType, surrogate: Surrogate | None = None
+    ) -> Array:
+        if not all(isinstance(size, int) for size in array.shape):
+            return super().hardmax_of_rows(array, axis, dtype, surrogate)
+        # Not by a reshape, which would gather an operand that is sharded along a later axis.
+        with x64():
+            axes = tuple(range(axis, array.ndim))
+            return _kernel_hardmax(self, axes, dtype, surrogate)(array)
 
     def lower(
         self,
@@ -140,12 +150,12 @@ def _kernel_max(backend: JaxBackend, dtype: DType) -> Any:
 
 @cache
 def _kernel_hardmax(
-    backend: JaxBackend, axis: int, dtype: DType, surrogate: Surrogate | None
+    backend: JaxBackend, axes: tuple[int, ...], dtype: DType, surrogate: Surrogate | None
 ) -> Any:
     def hardmax(array: Array) -> Array:
-        return jax_hardmax.hardmax(backend, array, axis, dtype)
+        return jax_hardmax.hardmax(backend, array, axes, dtype)
 
-    return jax.jit(straight_through(hardmax, axis, surrogate, x64) if surrogate else hardmax)
+    return jax.jit(straight_through(hardmax, axes, surrogate, x64) if surrogate else hardmax)
 
 
 backend = JaxBackend

@@ -66,7 +66,7 @@ def differentiated(run: Kernel, written: Callable[[], Kernel]) -> Kernel:
 
 
 def straight_through(
-    hardmax: Kernel, axis: int, surrogate: Surrogate, scope: Callable[[], Any]
+    hardmax: Kernel, axes: tuple[int, ...], surrogate: Surrogate, scope: Callable[[], Any]
 ) -> Kernel:
     """`hardmax` with the derivative, of every order, of its surrogate."""
     differentiable = jax.custom_jvp(hardmax)
@@ -77,18 +77,18 @@ def straight_through(
         with scope():
             result = differentiable(array)
             if surrogate == "softmax" and array.size:
-                tangent = jax.jvp(lambda x: _softmax(x, axis), primals, tangents)[1]
+                tangent = jax.jvp(lambda x: _softmax(x, axes), primals, tangents)[1]
             return result, tangent
 
     return differentiable
 
 
-def _softmax(array: Array, axis: int) -> Array:
+def _softmax(array: Array, axes: tuple[int, ...]) -> Array:
     """Softmax, 16-bit floats by way of float32."""
     wide = array.astype(_wide(array.dtype))
-    top = jnp.max(jax.lax.stop_gradient(wide), axis=axis, keepdims=True)
+    top = jnp.max(jax.lax.stop_gradient(wide), axis=axes, keepdims=True)
     weights = jnp.exp(wide - top)
-    return (weights / jnp.sum(weights, axis=axis, keepdims=True)).astype(array.dtype)
+    return (weights / jnp.sum(weights, axis=axes, keepdims=True)).astype(array.dtype)
 
 
 def _wide(dtype: Any) -> str:

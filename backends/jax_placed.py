@@ -27,24 +27,24 @@ class PlacedJax(JaxBackend):
                 f"{device!r:.60} is no device.", "Give a jax.Device or a jax.sharding.Sharding."
             )
         self.plain = plain
-        self.device = device
+        self.place = device
         self.donate = donate
 
     def prepare(self, array: Array) -> Array:
-        return array if self.device is None else self._put(array)
+        return array if self.place is None else self._put(array)
 
     def from_numpy(self, array: Any) -> Array:
         # Straight to where it belongs: the whole may not fit on the default device.
-        return super().from_numpy(array) if self.device is None else self._put(native(array))
+        return super().from_numpy(array) if self.place is None else self._put(native(array))
 
     def _put(self, array: Any) -> Array:
         aliased = None if isinstance(array, jax.Array) else False  # NumPy's memory may change
         try:
             with x64():
-                return jax.device_put(array, self.device, may_alias=aliased)
+                return jax.device_put(array, self.place, may_alias=aliased)
         except (ValueError, RuntimeError) as error:
             raise BackendError(
-                f"an array of shape {array.shape} cannot be put on {self.device}: {error}",
+                f"an array of shape {array.shape} cannot be put on {self.place}: {error}",
                 "Use sizes that the mesh divides evenly, or another sharding.",
             ) from error
 

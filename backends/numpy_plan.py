@@ -67,7 +67,8 @@ def plan(
                 values[slot] = None
         return owned(backend, outputs, {node: values[slots[node]] for node in outputs})
 
-    if nodes == list(outputs) and sources[nodes[0]] == list(inputs) and _is_computed(nodes[0]):
+    is_single = len(nodes) == 1 and nodes == list(outputs)
+    if is_single and sources[nodes[0]] == list(inputs) and _is_computed(nodes[0]):
         only = steps[0][0]
         return lambda arrays: [only(*arrays)]
     return run

@@ -122,7 +122,7 @@ class Max(Node):
         origin = caller()
         try:
             checked_opset(opset)
-            if not operands or not _KINDS.issuperset(map(type, operands)):
+            if not operands or not KINDS.issuperset(map(type, operands)):
                 operands = _as_nodes(operands)
         except GraphError as error:
             raise error.within(_call_text("Max", opset, origin)) from None
@@ -189,7 +189,7 @@ class Hardmax(Node):
 
 AnyNode = Input | Constant | Max | Hardmax
 """The closed set: a `match` over it ends in `assert_never`."""
-_KINDS = frozenset({Input, Constant, Max, Hardmax})
+KINDS = frozenset({Input, Constant, Max, Hardmax})
 
 
 def _as_nodes(operands: tuple[Any, ...]) -> tuple[AnyNode, ...]:

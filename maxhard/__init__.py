@@ -22,6 +22,7 @@ from .graph.errors import (
 from .graph.node import Node
 from .graph.nodes import Constant, Hardmax, Input, Max
 from .graph.types import TensorType
+from .onnx import OnnxError, from_onnx, to_onnx
 from .program import Program, compile, evaluate
 from .structure import Graph
 
@@ -44,6 +45,7 @@ __all__ = [
     "Max",
     "MissingBackendError",
     "Node",
+    "OnnxError",
     "OpsetError",
     "Program",
     "RangeError",
@@ -54,7 +56,9 @@ __all__ = [
     "backends",
     "compile",
     "evaluate",
+    "from_onnx",
     "hardmax",
     "load_exported",
     "maximum",
+    "to_onnx",
 ]

@@ -8,7 +8,7 @@ from .backends import Backend, of
 from .backends.execute import number
 from .graph.errors import GraphError
 from .graph.node import Node
-from .graph.nodes import Hardmax, Input, Max, checked_axis, no_operands
+from .graph.nodes import KINDS, Hardmax, Input, Max, checked_axis, no_operands
 from .graph.origin import caller, origin_text
 from .graph.scalars import number_text
 from .graph.show import context
@@ -46,7 +46,7 @@ def maximum(*operands: Any, opset: int = 13) -> Any:
         RangeError: a Python int does not fit the dtype.
         OpsetError: the opset is not known.
     """
-    if any([isinstance(operand, Node) for operand in operands]):
+    if not KINDS.isdisjoint(map(type, operands)):
         return Max(*operands, opset=opset)
     return _maximum_of_arrays(operands, opset)
 

@@ -129,12 +129,19 @@ def test_programs(mesh: Mesh, spec: P) -> None:
     assert result.sharding.is_equivalent_to(x.sharding, 2)
 
 
-def test_the_old_hardmax_splits_over_its_rows(mesh: Mesh) -> None:
-    x = put(np.ones((8, 3, 4), np.float32), mesh, P("a", None, None))
+@pytest.mark.parametrize("spec", [P("a"), P(None, "a"), P(None, None, "a"), P("b", None, "a")])
+def test_the_old_hardmax_of_rows(mesh: Mesh, spec: P) -> None:
+    bits = patterns("float32", (4, 8, 12), "ties")
+    x = put(to_array("float32", bits), mesh, spec)
     hardmax = partial(mh.hardmax, axis=1, opset=11)
 
-    assert not collectives(hardmax, x)
-    assert hardmax(x).sharding.is_equivalent_to(x.sharding, 3)
+    result = hardmax(x)
+
+    assert_same(LIBRARY.numpy(result), to_array("float32", oracle.hardmax("float32", bits, 1, 11)))
+    assert result.sharding.is_equivalent_to(x.sharding, 3)
+    found = collectives(hardmax, x)
+    assert bool(found) == ("a" in spec[1:])
+    assert all(kind == "all-reduce" and size <= 4 for kind, size in found)
 
 
 @pytest.mark.parametrize("surrogate", [None, "identity", "softmax"])

@@ -213,3 +213,120 @@ def test_results_are_no_weak_types() -> None:
     weak = jnp.asarray(1.0)
 
     assert mh.maximum(weak, jnp.float32(2)).dtype == np.float32
+
+
+def program() -> mh.Program:
+    return mh.compile(mh.hardmax(mh.maximum(mh.maximum(mh.Input("x"), 0.0), mh.Input("y"))))
+
+
+ROW = float32([1, 3, 3])
+
+
+def in_cond(x: Any, y: Any) -> Any:
+    return jax.lax.cond(x[0] > 0, program(), lambda x, y: mh.hardmax(y), x, y)
+
+
+def in_scan(x: Any, y: Any) -> Any:
+    run = program()
+    return jax.lax.scan(lambda carry, x: (carry, run(x, carry)), y, jnp.stack([x, x]))[1][1]
+
+
+def in_while(x: Any, y: Any) -> Any:
+    run = program()
+    return jax.lax.fori_loop(0, 2, lambda _, result: run(x, y + 0 * result), jnp.zeros(3))
+
+
+@pytest.mark.parametrize("place", [in_cond, in_scan, in_while])
+@pytest.mark.parametrize("jit", [False, True])
+def test_control_flow(place: Any, jit: bool) -> None:
+    x, y = jnp.asarray(ROW), jnp.zeros(3, "float32")
+
+    result = (jax.jit(place) if jit else place)(x, y)
+    gradient = jax.grad(lambda x: mh.maximum(x, place(x, y)).sum())(x) if not jit else None
+
+    assert_same(LIBRARY.numpy(result), float32([0, 1, 0]))
+    if place is not in_while and gradient is not None:
+        assert gradient.tolist() == [1, 1, 1]
+
+
+def test_strict_promotion_and_nan_checks() -> None:
+    x, y = jnp.asarray(ROW), jnp.float32([3, np.nan, 1])
+    with jax.numpy_dtype_promotion("strict"), jax.debug_nans(True):
+        for dtype in FLOATS[:3]:
+            mh.maximum(x.astype(dtype), 2, x.astype(dtype))
+            jax.grad(lambda x: mh.hardmax(x, surrogate="softmax")[0])(x.astype(dtype))
+        assert mh.hardmax(y).tolist() == [0, 1, 0]  # its result is no NaN
+        with pytest.raises(FloatingPointError):
+            mh.maximum(x, y)
+        with pytest.raises(TypeError, match="nothing is promoted"):
+            mh.maximum(x, x.astype("float16"))
+
+
+@pytest.mark.parametrize("value", [1, 1.5])
+def test_weak_types_end_here(value: Any) -> None:
+    weak = jnp.asarray(value)
+    assert weak.weak_type
+
+    for result in (
+        mh.maximum(weak),
+        mh.maximum(weak, weak),
+        mh.compile(mh.maximum(mh.Input("x"), 1))(weak),
+    ):
+        assert not result.weak_type
+        assert result.dtype == weak.dtype
+
+
+def test_threads() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    run = program()
+
+    def work(i: int) -> Any:
+        bits = patterns("float64" if i % 2 else "bfloat16", (4, 5), "ties", i)
+        x = LIBRARY.array(to_array("float64" if i % 2 else "bfloat16", bits))
+        return LIBRARY.numpy(run(x, x))
+
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(work, range(32)))
+
+    for i, result in enumerate(results):
+        assert_same(result, work(i))
+
+
+def test_a_donated_array_is_gone() -> None:
+    run = mh.compile(mh.maximum(mh.Input("x"), mh.Input("y")), "jax", donate="x")
+    x, y = jnp.ones(3), jnp.zeros(3)
+
+    assert run(x, y).tolist() == [1, 1, 1]
+
+    assert x.is_deleted()
+    assert not y.is_deleted()
+    with pytest.raises(mh.BackendError, match=r"^x: this array is gone, donated .* Pass a copy"):
+        run(x, y)
+    with pytest.raises(mh.BackendError, match=r"^Max-13.*(\n.*)*operand 1: this array is gone"):
+        mh.maximum(y, x)
+
+
+def test_arrays_of_the_host_are_never_donated() -> None:
+    x = float32([1, 2, 3])
+    run = mh.compile(mh.maximum(mh.Input("x"), 2.0), "jax", donate=["x"])
+
+    result = run(x)
+    x[:] = 9
+
+    assert result.tolist() == [2, 2, 3]
+    assert run(x).tolist() == [9, 9, 9]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "kind", "message"),
+    [
+        (("numpy",), {"device": "cpu"}, mh.BackendError, r"numpy takes no device.*options of jax"),
+        ((), {"donate": "x"}, mh.BackendError, r"options of one backend, and none is named"),
+        (("jax",), {"device": "cpu"}, mh.BackendError, r"'cpu' is no device\. Give a jax.Device"),
+        (("jax",), {"donate": "z"}, mh.BindingError, r"no input is named z\. The inputs are: x"),
+    ],
+)
+def test_options_that_make_no_sense(arguments: Any, options: Any, kind: Any, message: str) -> None:
+    with pytest.raises(kind, match=message):
+        mh.compile(mh.hardmax(mh.Input("x")), *arguments, **options)

@@ -14,7 +14,12 @@ import pytest
 import maxhard
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = {"maxhard": "maxhard", "maxhard.backends": "backends", "maxhard.graph": "graph"}
+FOLDERS = {
+    "maxhard": "maxhard",
+    "maxhard.backends": "backends",
+    "maxhard.graph": "graph",
+    "maxhard.onnx": "maxhard/onnx",
+}
 LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build", "dist", "_build")
 
 SMOKE = """
@@ -65,12 +70,13 @@ def modules(folder: str) -> set[str]:
 
 def test_the_packages_listed_are_those_on_disk() -> None:
     setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
-    folders = [setuptools["package-dir"].get(package, package) for package in FOLDERS]
-    on_disk = [
+    mapped = setuptools["package-dir"]
+    folders = [mapped.get(package, package.replace(".", "/")) for package in FOLDERS]
+    on_disk = {
         str(found.parent.relative_to(ROOT))
         for folder in FOLDERS.values()
         for found in (ROOT / folder).rglob("__init__.py")
-    ]
+    }
 
     assert sorted(setuptools["packages"]) == sorted(FOLDERS)
     assert sorted(folders) == sorted(on_disk) == sorted(FOLDERS.values())

@@ -17,6 +17,8 @@ SIGNATURES = {
     "compile": "(outputs, backend=None, *, device=None, donate=())",
     "evaluate": "(outputs, inputs=None, backend=None)",
     "backends": "()",
+    "from_onnx": "(source, outputs=None, *, cut=False)",
+    "to_onnx": "(outputs, opset=13)",
 }
 NODES = ("Node", "Input", "Constant", "Max", "Hardmax")
 TYPES = ("DType", "TensorType", "Program", "Graph")
@@ -29,6 +31,7 @@ ERRORS: dict[str, tuple[type[Exception], ...]] = {
     "OpsetError": (ValueError,),
     "BindingError": (TypeError,),
     "BackendError": (ValueError,),
+    "OnnxError": (ValueError,),
     "MissingBackendError": (mh.BackendError, ImportError),
 }
 

@@ -33,6 +33,7 @@ assert_type(program, mh.Program)
 assert_type(program(1), Any)
 assert_type(mh.evaluate(hot, {"x": 1}, "jax"), Any)
 assert_type(mh.backends(), dict[str, str])
+assert_type(mh.from_onnx("model.onnx", ["y"], cut=True), mh.Graph)
 
 
 def name(node: mh.Node) -> str:

@@ -1,5 +1,6 @@
 """The page of results: the goals and the rows that miss them, tables, pictures."""
 
+import os
 import platform
 from collections.abc import Iterable, Iterator
 from html import escape
@@ -21,6 +22,7 @@ def machine(threads: int, clock: str) -> Row:
         "processor": _processor(),
         "system": f"{platform.system()} {platform.machine()}",
         "Python": platform.python_version(),
+        "load when the run began": f"{os.getloadavg()[0]:.1f}",
         "threads of each library": threads,
         "clock": "elapsed time" if clock == "wall" else "processor time of all threads",
     } | {name: metadata.version(name) for name in LIBRARIES if find_spec(name)}
