@@ -20,6 +20,7 @@ import wave
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -141,11 +142,11 @@ def _tar(data: bytes) -> bytes:
 
 
 def _sqlite() -> bytes:
-    connection = sqlite3.connect(":memory:")
-    connection.execute("create table t (id integer, name text)")
-    connection.executemany("insert into t values (?, ?)", [(i, f"n{i}") for i in range(300)])
-    connection.commit()
-    return connection.serialize()
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("create table t (id integer, name text)")
+        connection.executemany("insert into t values (?, ?)", [(i, f"n{i}") for i in range(300)])
+        connection.commit()
+        return connection.serialize()
 
 
 def found() -> Iterator[tuple[str, bytes]]:
