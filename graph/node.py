@@ -1,10 +1,11 @@
 """What all nodes share: identity, a line of origin, a type on demand, and no values."""
 
+from types import CodeType
 from typing import Any, Never, NoReturn, Self
 
 from .dtypes import DType
 from .errors import FrozenError, LazyError
-from .origin import Origin, origin_text
+from .origin import Place, origin_text
 from .types import Shape, TensorType
 
 set_field = object.__setattr__  # nodes are frozen for everybody else
@@ -16,9 +17,15 @@ class Node:
     `type`, `dtype`, `shape` and `ndim` are inferred from the operands and remembered.
     """
 
-    __slots__ = ("_origin", "_type")
-    _origin: Origin
+    # Not one slot with a pair: the garbage collector would have one more object to look after.
+    __slots__ = ("_code", "_instruction", "_type")
+    _code: CodeType | str
+    _instruction: int
     _type: TensorType | None
+
+    @property
+    def _origin(self) -> Place:
+        return self._code, self._instruction
 
     @property
     def origin(self) -> str:

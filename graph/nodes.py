@@ -6,7 +6,7 @@ from typing import Any, Self, TypeVar
 from .dtypes import DType
 from .errors import GraphError, TypeInferenceError
 from .node import Node, set_field
-from .origin import Origin, caller, origin_text
+from .origin import Origin, caller, origin_text, place_of
 from .snapshot import snapshot
 from .surrogates import Surrogate, checked_surrogate
 from .types import TensorType
@@ -126,7 +126,8 @@ class Max(Node):
                 operands = _as_nodes(operands)
         except GraphError as error:
             raise error.within(_call_text("Max", opset, origin)) from None
-        set_field(self, "_origin", origin)
+        set_field(self, "_code", origin[0])
+        set_field(self, "_instruction", origin[1])
         set_field(self, "_type", None)
         set_field(self, "operands", operands)
         set_field(self, "opset", opset)
@@ -225,7 +226,9 @@ def _call_text(operator: str, opset: Any, origin: Origin) -> str:
 
 
 def _fill(node: N, origin: Origin, known: TensorType | None, *fields: Any) -> N:
-    set_field(node, "_origin", origin)
+    code, instruction = place_of(origin)
+    set_field(node, "_code", code)
+    set_field(node, "_instruction", instruction)
     set_field(node, "_type", known)
     for name, value in zip(type(node).__slots__, fields, strict=True):
         set_field(node, name, value)
