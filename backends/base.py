@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..graph.dtypes import DType
 from ..graph.errors import BackendError
+from ..graph.infer import Types
 from ..graph.nodes import AnyNode, Input
 from ..graph.surrogates import Surrogate
 from ..graph.types import Dim, TensorType
@@ -103,12 +104,7 @@ class Backend:
         rows = self.xp.reshape(array, (prod(shape[:axis]), prod(shape[axis:])))
         return self.xp.reshape(self.hardmax(rows, 1, dtype, surrogate), shape)
 
-    def lower(
-        self,
-        inputs: Sequence[Input],
-        outputs: Sequence[AnyNode],
-        types: dict[AnyNode, TensorType],
-    ) -> Function:
+    def lower(self, inputs: Sequence[Input], outputs: Sequence[AnyNode], types: Types) -> Function:
         """A function from the arrays of `inputs` to those of `outputs`.
 
         `types` are the types of all nodes, in topological order, each with its dtype known.

@@ -7,8 +7,8 @@ from typing import Any
 import array_api_compat.cupy
 import cupy
 
+from ..graph.infer import Types
 from ..graph.nodes import AnyNode, Input
-from ..graph.types import TensorType
 from .arrays import native
 from .base import Backend, Function
 from .devices import on_one_device
@@ -43,12 +43,7 @@ class CuPyBackend(Backend):
         with other.device:
             return cupy.array(array)
 
-    def lower(
-        self,
-        inputs: Sequence[Input],
-        outputs: Sequence[AnyNode],
-        types: dict[AnyNode, TensorType],
-    ) -> Function:
+    def lower(self, inputs: Sequence[Input], outputs: Sequence[AnyNode], types: Types) -> Function:
         def lower_on(device: Any) -> Function:
             def run(arrays: Sequence[Array]) -> list[Array]:
                 with device or nullcontext():  # CuPy works on the current device only

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, assert_never
 
 from ..graph.dtypes import DType
-from ..graph.infer import is_weak, normal_axis
+from ..graph.infer import Types, is_weak, normal_axis
 from ..graph.nodes import AnyNode, Constant, Hardmax, Input, Max
 from ..graph.scalars import encode
 from ..graph.types import TensorType
@@ -21,7 +21,7 @@ def interpret(
     backend: "Backend",
     inputs: Sequence[Input],
     outputs: Sequence[AnyNode],
-    types: dict[AnyNode, TensorType],
+    types: Types,
 ) -> Callable[[Sequence[Array]], list[Array]]:
     """A function that evaluates each node of `types` in turn and lets go of values no longer used.
 
@@ -51,7 +51,7 @@ def apply(
     backend: "Backend",
     node: Max | Hardmax,
     values: dict[AnyNode, Array],
-    types: dict[AnyNode, TensorType],
+    types: Types,
 ) -> Array:
     """The value of `node`, given those of its operands."""
     dtype = types[node].dtype
@@ -77,7 +77,7 @@ def apply_hardmax(backend: "Backend", node: Hardmax, array: Array, dtype: DType)
     return backend.hardmax_of_rows(array, axis, dtype, node.surrogate)
 
 
-def constant_arrays(backend: "Backend", types: dict[AnyNode, TensorType]) -> dict[AnyNode, Array]:
+def constant_arrays(backend: "Backend", types: Types) -> dict[AnyNode, Array]:
     """The constants among the nodes, as arrays of the backend."""
     return {
         node: backend.constant(node.elements, node.declared)

@@ -11,9 +11,10 @@ import numpy as np
 
 from ..graph.dtypes import DType
 from ..graph.errors import BackendError
+from ..graph.infer import Types
 from ..graph.nodes import AnyNode, Input
 from ..graph.surrogates import Surrogate
-from ..graph.types import Dim, TensorType
+from ..graph.types import Dim
 from . import jax_hardmax, lowering
 from .arrays import native
 from .base import Backend, Function
@@ -74,12 +75,7 @@ class JaxBackend(Backend):
             axes = tuple(range(axis, array.ndim))
             return _kernel_hardmax(self, axes, dtype, surrogate)(array)
 
-    def lower(
-        self,
-        inputs: Sequence[Input],
-        outputs: Sequence[AnyNode],
-        types: dict[AnyNode, TensorType],
-    ) -> Function:
+    def lower(self, inputs: Sequence[Input], outputs: Sequence[AnyNode], types: Types) -> Function:
         return compiled(inputs, interpret(self, inputs, outputs, types))
 
     def differentiated(

@@ -7,13 +7,11 @@ import jax
 import jax.export
 
 from ..graph.errors import ExportError, MissingBackendError
+from ..graph.infer import Types
 from ..graph.nodes import AnyNode, Input
-from ..graph.types import TensorType
 from . import get
 from .execute import interpret
 from .jax import x64
-
-Types = dict[AnyNode, TensorType]
 
 
 def export(

@@ -6,8 +6,8 @@ from typing import Any
 import jax
 
 from ..graph.errors import BackendError
+from ..graph.infer import Types
 from ..graph.nodes import AnyNode, Input
-from ..graph.types import TensorType
 from .arrays import native
 from .base import Function
 from .execute import interpret
@@ -48,12 +48,7 @@ class PlacedJax(JaxBackend):
                 "Use sizes that the mesh divides evenly, or another sharding.",
             ) from error
 
-    def lower(
-        self,
-        inputs: Sequence[Input],
-        outputs: Sequence[AnyNode],
-        types: dict[AnyNode, TensorType],
-    ) -> Function:
+    def lower(self, inputs: Sequence[Input], outputs: Sequence[AnyNode], types: Types) -> Function:
         # By the plain kernels, which are compiled once, and constants that go where they are used.
         return compiled(inputs, interpret(self.plain, inputs, outputs, types), self.donate)
 

@@ -7,9 +7,9 @@ import array_api_compat.numpy
 import numpy as np
 
 from ..graph.dtypes import DType
+from ..graph.infer import Types
 from ..graph.nodes import AnyNode, Input
 from ..graph.surrogates import Surrogate
-from ..graph.types import TensorType
 from . import lowering
 from .arrays import native, numpy_dtype
 from .base import Backend, Function
@@ -67,12 +67,7 @@ class NumPyBackend(Backend):
     ) -> Array:
         return self.hardmax_step(dtype, [array.shape], axis)(array)
 
-    def lower(
-        self,
-        inputs: Sequence[Input],
-        outputs: Sequence[AnyNode],
-        types: dict[AnyNode, TensorType],
-    ) -> Function:
+    def lower(self, inputs: Sequence[Input], outputs: Sequence[AnyNode], types: Types) -> Function:
         return plan(self, inputs, outputs, types)
 
     def max_step(self, dtype: DType, shapes: Sequence[tuple[int, ...]]) -> Callable[..., Array]:
@@ -82,7 +77,7 @@ class NumPyBackend(Backend):
             return fast
 
         def step(*arrays: Array) -> Array:
-            if _LEAST * 1.0 == 0.0:  # this thread flushes subnormals: only integers are exact
+            if _flushes_subnormals():
                 return np.asarray(lowering.max_(self, arrays, dtype))
             return fast(*arrays)
 
@@ -97,12 +92,17 @@ class NumPyBackend(Backend):
             return fast
 
         def step(*arrays: Array) -> Array:
-            if _LEAST * 1.0 == 0.0:
+            if _flushes_subnormals():
                 array = arrays[0] if len(arrays) == 1 else lowering.max_(self, arrays, dtype)
                 return lowering.hardmax(self, array, axis, dtype)
             return fast(*arrays)
 
         return step
+
+
+def _flushes_subnormals() -> bool:
+    """Whether this thread does, so that only comparisons of integers are exact."""
+    return _LEAST * 1.0 == 0.0
 
 
 backend = NumPyBackend

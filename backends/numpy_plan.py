@@ -5,9 +5,8 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, assert_never
 
-from ..graph.infer import is_weak, normal_axis
+from ..graph.infer import Types, is_weak, normal_axis
 from ..graph.nodes import AnyNode, Constant, Hardmax, Input, Max
-from ..graph.types import TensorType
 from ..graph.versions import flattens
 from ..graph.walk import operands_of
 from .execute import constant_arrays, number, owned
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from .numpy import NumPyBackend
 
 Array = Any
-Types = dict[AnyNode, TensorType]
 
 
 def plan(

@@ -7,8 +7,8 @@ import numpy as np
 
 from ..graph.dtypes import DType
 from ..graph.errors import BackendError
+from ..graph.infer import Types
 from ..graph.nodes import AnyNode, Input
-from ..graph.types import TensorType
 from . import lowering
 from .arrays import numpy_dtype
 from .base import Backend, Function
@@ -26,12 +26,7 @@ class StandardBackend(Backend):
         super().__init__(name, xp)
         self._exact: set[DType] = set()
 
-    def lower(
-        self,
-        inputs: Sequence[Input],
-        outputs: Sequence[AnyNode],
-        types: dict[AnyNode, TensorType],
-    ) -> Function:
+    def lower(self, inputs: Sequence[Input], outputs: Sequence[AnyNode], types: Types) -> Function:
         for dtype in {type_.dtype for type_ in types.values()} - self._exact:
             if dtype is not None and dtype.is_float:
                 self._prove(dtype)

@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
 from ..graph.dtypes import DType
 from ..graph.errors import TypeInferenceError
+from ..graph.infer import Types
 from ..graph.nodes import AnyNode, Input
 from ..graph.surrogates import Surrogate
 from ..graph.types import Dim, TensorType
@@ -147,12 +148,7 @@ class TorchBackend(Backend):
         result: Tensor = lowering.hardmax(self, array, axis, dtype)
         return result
 
-    def lower(
-        self,
-        inputs: Sequence[Input],
-        outputs: Sequence[AnyNode],
-        types: dict[AnyNode, TensorType],
-    ) -> Function:
+    def lower(self, inputs: Sequence[Input], outputs: Sequence[AnyNode], types: Types) -> Function:
         def lower_on(device: torch.device | None) -> Function:
             return interpret(TorchBackend(device), inputs, outputs, types)
 
