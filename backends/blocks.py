@@ -18,7 +18,7 @@ BLOCK_BYTES = 2**19
 NumPy's cost for each call, and that of threads taking turns in Python, weigh more."""
 SMALL = 2**11
 """Elements up to which the fixed cost of blocks is more than all the rest."""
-THREADED_BYTES = 2**20
+THREADED_BYTES = 2**22
 """Bytes below which one thread does all: starting another takes as long as half of these."""
 
 

@@ -1,8 +1,8 @@
 """The first maximum of each slice along the middle axis of (outer, n, inner), on NumPy.
 
 Where `inner` is long, a reduction and a comparison run along it at full speed; short rows are
-transposed to that form first; long rows are what `argmax` is fast at. Ties and NaNs cost the same
-as other data: the first of several maxima is found by a second reduction, over one byte for each
+turned to that form first; long rows are what `argmax` is fast at. Ties and NaNs cost the same as
+other data: the first of several maxima is found by a second reduction, over one byte for each
 element.
 """
 
@@ -18,55 +18,67 @@ from .numpy_max import fold
 Array = Any
 
 SHORT = 64
-"""Rows below this length are transposed, and inner axes below it are not worth reducing along."""
-ROWS = 64
-"""How much of a long axis is compared at a time; at most 255, as the index is a byte."""
+"""Rows below this length are turned, and inner axes below it are not worth reducing along."""
+MARKED = 128
+"""Elements of a slice that are compared one by one; at most 255, as the index is a byte."""
+TURNED = 512
+"""Short rows turned at a time: what a first-level cache holds."""
 
 
-def first_of(x: Array, scratch: Scratch, with_maximum: bool) -> tuple[Array, Array]:
-    """The maximum along the middle axis and its first index; a NaN is a maximum."""
+def first_of(x: Array, scratch: Scratch) -> Array:
+    """The index of the first maximum along the middle axis; a NaN is a maximum.
+
+    The axis is at most `MARKED` long, or else best with few elements behind it.
+    """
     outer, n, inner = x.shape
+    if n >= SHORT and (inner < SHORT or n > MARKED):
+        return x.argmax(axis=1)
     if inner >= SHORT:
-        return _by_comparison(x, scratch)
-    if n >= SHORT:
-        index = x.argmax(axis=1)
-        maximum = np.take_along_axis(x, index[:, None], axis=1)[:, 0] if with_maximum else None
-        return maximum, index
-    turned = scratch.empty("turned", (n, outer, inner), x.dtype)
-    np.copyto(turned, x.transpose(1, 0, 2))
-    maximum, index = _by_comparison(turned.reshape(1, n, outer * inner), scratch)
-    return maximum.reshape(outer, inner), index.reshape(outer, inner)
+        return _by_marks(x, scratch)
+    index = np.empty((outer, inner), np.intp)
+    whole = outer - outer % TURNED
+    for rows, count in (slice(whole), TURNED), (slice(whole, outer), outer - whole):
+        if x[rows].size:
+            tiles = x[rows].reshape(-1, count, n, inner)
+            turned = scratch.empty("turned", (len(tiles), n, count, inner), x.dtype)
+            np.copyto(turned, tiles.transpose(0, 2, 1, 3))
+            found = _by_marks(turned.reshape(len(tiles), n, count * inner), scratch)
+            index[rows] = found.reshape(-1, inner)
+    return index
 
 
-def _by_comparison(x: Array, scratch: Scratch) -> tuple[Array, Array]:
+def _by_marks(x: Array, scratch: Scratch) -> Array:
     slices = x.shape[:1] + x.shape[2:]
     maximum = np.maximum.reduce(x, axis=1, out=scratch.empty("maximum", slices, x.dtype))
-    mark = scratch.empty("marks", x.shape, np.uint8)
-    np.equal(x, maximum[:, None], out=mark.view(bool))
-    index = _first_mark(mark, scratch)
+    marks = scratch.empty("marks", x.shape, np.uint8)
+    np.equal(x, maximum[:, None], out=marks.view(bool))
+    index = _first_mark(marks, scratch)
     if x.dtype.kind == "f":
         is_nan = maximum != maximum
         if is_nan.any():
-            np.not_equal(x, x, out=mark.view(bool))
-            np.copyto(index, _first_mark(mark, scratch), where=is_nan)
-    return maximum, index
+            np.not_equal(x, x, out=marks.view(bool))
+            np.copyto(index, _first_mark(marks, scratch), where=is_nan)
+    return index
 
 
-def _first_mark(mark: Array, scratch: Scratch) -> Array:
+def _first_mark(marks: Array, scratch: Scratch) -> Array:
     # marks weigh the more the earlier they are, so that the heaviest is the first
-    n = mark.shape[1]
+    n = marks.shape[1]
     weights = scratch.made(
         "weights", (n,), lambda: np.arange(n, 0, -1, dtype=np.uint8).reshape(n, 1)
     )
-    mark *= weights
-    return np.subtract(n, np.maximum.reduce(mark, axis=1), dtype=np.intp)
+    marks *= weights
+    return np.subtract(n, np.maximum.reduce(marks, axis=1), dtype=np.intp)
 
 
 def values(
     arrays: Sequence[Array], shape: tuple[int, ...], form: Format, scratch: Scratch
 ) -> Array:
-    """What to compare: Max of the arrays, but for the bits of zeros and NaNs, which are equal."""
-    if arrays[0].dtype.kind == "f":
+    """What to compare: Max of the arrays, but for the bits of zeros and NaNs, which are equal.
+
+    16-bit floats, passed as int16, become uint16.
+    """
+    if arrays[0].dtype.kind != "i":
         if len(arrays) == 1:
             return arrays[0]
         out = scratch.empty("values", shape, arrays[0].dtype)

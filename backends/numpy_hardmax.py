@@ -1,7 +1,8 @@
-"""Hardmax on NumPy: the index of each first maximum, block by block, then one 1 written at each."""
+"""Hardmax on NumPy: the index of each first maximum, part by part, then one 1 written at each."""
 
 from collections.abc import Callable, Sequence
-from functools import reduce
+from dataclasses import dataclass
+from functools import partial, reduce
 from math import prod
 from typing import Any
 
@@ -22,10 +23,16 @@ from .blocks import (
     threads_for,
 )
 from .lowering import FORMATS, Format
-from .numpy_first import ROWS, SHORT, first_of, values
+from .numpy_chunks import chunk_for, first_by_chunks
+from .numpy_first import SHORT, first_of, values
 from .numpy_max import stored_as
 
 Array = Any
+
+SLAB_BYTES = 2**25
+"""Bytes that are looked at in chunks at a time: the maxima of the chunks need room beside them."""
+NARROW = 1024
+"""Columns of such a slab, at least: fewer are no stretch of memory to read at full speed."""
 
 
 def hardmax_step(
@@ -36,41 +43,98 @@ def hardmax_step(
     No Max is stored: each block of it is computed where it is used.
     """
     shape = np.broadcast_shapes(*shapes)
-    given, stored, form = numpy_dtype(dtype), stored_as(dtype), FORMATS[dtype]
-    if 0 in shape:
+    n, inner, size = shape[axis], prod(shape[axis + 1 :]), prod(shape)
+    given, stored = numpy_dtype(dtype), stored_as(dtype)
+    if size == 0:
         return lambda *arrays: np.zeros(shape, given)
-    if prod(shape) <= SMALL:
+    if size <= SMALL:
         return _small_step(dtype, shape, axis)
-    ones = np.ones((), given).view(form.integer)
-    n, inner = shape[axis], prod(shape[axis + 1 :])
-    # Rows that lie in memory as they are need no buffer, so no block that fits the cache.
-    is_scanned = inner == 1 and n >= SHORT and dtype.bits > 16 and len(shapes) == 1
-    chunk = n if is_scanned else chunk_length(n, inner, dtype)
-    sliced = [chunk if i == axis else length for i, length in enumerate(shape)]
-    threads = threads_for(prod(shape), dtype.itemsize, threads)
-    size = share(prod(sliced), threads, None if is_scanned else BLOCK_BYTES // dtype.itemsize)
+    threads = threads_for(size, dtype.itemsize, threads)
+    large = _Large(shape, axis, FORMATS[dtype], given, threads)
+    is_computed = len(shapes) > 1 or dtype.bits == 16
+    is_short = inner == 1 and n < SHORT
+    chunk = chunk_for(n, inner, is_computed)
+    fill = large.rows if is_short else large.blocks
+    if chunk:
+        fill = partial(large.chunks, chunk=chunk, room=SLAB_BYTES // dtype.itemsize)
+    elif is_computed or n < SHORT or inner >= SHORT:  # else no buffer is used
+        fill = partial(fill, room=BLOCK_BYTES // dtype.itemsize)
 
-    def by_blocks(*arrays: Array) -> Array:
-        result = np.zeros(shape, form.integer)
-        flat = result.reshape(-1)
-        strides = [stride // result.itemsize for stride in result.strides]
-        operands = aligned([x.view(stored) for x in arrays], shape)
-
-        def work(block: Block, scratch: Scratch) -> None:
-            index = first_maximum(operands, block, axis, n, chunk, form, scratch)
-            places = scratch.made(
-                "places", index.shape, lambda: _places(index.shape, axis, strides)
-            )
-            if inner != 1:
-                index *= inner
-            index += places
-            start = sum(part.start * step for part, step in zip(block, strides, strict=True))
-            flat[start:][index.reshape(-1)] = ones
-
-        run(work, blocks(sliced, size, axis), threads)
+    def step(*arrays: Array) -> Array:
+        result = (np.empty if is_short else np.zeros)(shape, large.form.integer)
+        fill(aligned([x.view(stored) for x in arrays], shape), result)
         return result.view(given)
 
-    return by_blocks
+    return step
+
+
+@dataclass(frozen=True)
+class _Large:
+    """Ways to write the ones of Hardmax of Max of operands into `result`, an array of zeros.
+
+    Each works on parts of about `room` elements; None: of any size.
+    """
+
+    shape: tuple[int, ...]
+    axis: int
+    form: Format
+    given: Any
+    threads: int
+
+    def rows(self, operands: Sequence[Array], result: Array, room: int | None = None) -> None:
+        """Short rows: each is one row of the identity matrix. Also writes the zeros."""
+        n = self.shape[-1]
+        unit_rows = np.eye(n, dtype=self.given).view(self.form.integer)
+
+        def work(block: Block, scratch: Scratch) -> None:
+            index = self.first(operands, block, scratch)
+            unit_rows.take(index.reshape(-1), 0, result[block].reshape(-1, n), "clip")
+
+        size = share(prod(self.shape), self.threads, room)
+        run(work, blocks(self.shape, size, self.axis), self.threads)
+
+    def blocks(self, operands: Sequence[Array], result: Array, room: int | None = None) -> None:
+        """Slices as a whole."""
+
+        def work(block: Block, scratch: Scratch) -> None:
+            self.mark(result, block, self.first(operands, block, scratch), scratch)
+
+        size = share(prod(self.shape), self.threads, room)
+        run(work, blocks(self.shape, size, self.axis), self.threads)
+
+    def chunks(self, operands: Sequence[Array], result: Array, chunk: int, room: int) -> None:
+        """Long slices, by the maxima of their chunks."""
+        scratch = Scratch()
+        for slab in blocks(self.shape, max(room, NARROW * self.shape[self.axis]), self.axis):
+            shape = tuple([part.stop - part.start for part in slab])
+            taken = [x if x.size == 1 else x[slab] for x in operands]
+            index = first_by_chunks(taken, shape, self.axis, chunk, self.form, self.threads)
+            self.mark(result, slab, index, scratch)
+
+    def first(self, operands: Sequence[Array], block: Block, scratch: Scratch) -> Array:
+        """The index of the first maximum of each slice in the block, with 1 for its length."""
+        shape = [part.stop - part.start for part in block]
+        x = values(parts(operands, block, scratch), tuple(shape), self.form, scratch)
+        three = prod(shape[: self.axis]), shape[self.axis], prod(shape[self.axis + 1 :])
+        shape[self.axis] = 1
+        return first_of(x.reshape(three), scratch).reshape(shape)
+
+    def mark(self, result: Array, block: Block, index: Array, scratch: Scratch) -> None:
+        """Write a 1 at each index; the array of indices is used up."""
+        steps = [stride // result.itemsize for stride in result.strides]
+        index *= steps[self.axis]
+        along = [0 if i == self.axis else step for i, step in enumerate(steps)]
+        index += scratch.made("places", index.shape, lambda: _places(index.shape, along))
+        start = sum(part.start * step for part, step in zip(block, along, strict=True))
+        one = np.ones((), self.given).view(self.form.integer)
+        result.reshape(-1)[start:][index.reshape(-1)] = one
+
+
+def _places(shape: tuple[int, ...], steps: Sequence[int]) -> Array:
+    places: Array = np.zeros((), np.intp)
+    for length, step in zip(shape, steps, strict=True):
+        places = np.add.outer(places, np.arange(length) * step)
+    return places
 
 
 def _small_step(dtype: DType, shape: tuple[int, ...], axis: int) -> Callable[..., Array]:
@@ -88,51 +152,3 @@ def _small_step(dtype: DType, shape: tuple[int, ...], axis: int) -> Callable[...
 
     is_row = axis == len(shape) - 1 and n <= SHORT
     return rows if is_row and dtype is not DType.BFLOAT16 else general
-
-
-def chunk_length(n: int, inner: int, dtype: DType) -> int:
-    """How much of a slice is looked at at a time."""
-    if inner >= SHORT:
-        return min(n, ROWS)
-    return n if n < SHORT else min(n, max(1, BLOCK_BYTES // dtype.itemsize // inner))
-
-
-def first_maximum(
-    operands: Sequence[Array],
-    block: Block,
-    axis: int,
-    n: int,
-    chunk: int,
-    form: Format,
-    scratch: Scratch,
-) -> Array:
-    """The index of the first maximum of each slice in the block, with 1 for the axis's length."""
-    best: Array = None
-    found: Array = None
-    for start in range(0, n, chunk):
-        span = slice(start, min(start + chunk, n))
-        part = (*block[:axis], span, *block[axis + 1 :])
-        shape = tuple([s.stop - s.start for s in part])
-        x = values(parts(operands, part, scratch), shape, form, scratch)
-        x = x.reshape(prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]))
-        maximum, index = first_of(x, scratch, chunk < n)
-        if start == 0:
-            found = index
-            best = maximum.copy() if chunk < n else None
-            continue
-        better = ~(best >= maximum)
-        better &= best == best  # a NaN stays
-        np.copyto(best, maximum, where=better)
-        index += start
-        np.copyto(found, index, where=better)
-    lengths = [s.stop - s.start for s in block]
-    lengths[axis] = 1
-    return found.reshape(lengths)
-
-
-def _places(shape: tuple[int, ...], axis: int, strides: Sequence[int]) -> Array:
-    places: Array = np.zeros((), np.intp)
-    for i, (length, stride) in enumerate(zip(shape, strides, strict=True)):
-        steps = np.arange(length) * (0 if i == axis else stride)
-        places = np.add.outer(places, steps)
-    return places

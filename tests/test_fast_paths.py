@@ -15,7 +15,8 @@ import oracle
 from cases import DTYPES, FLOATS, KINDS, Array, assert_same, bits_of, patterns, to_array
 from maxhard.backends.blocks import SMALL, Scratch, blocks, run
 from maxhard.backends.numpy import NumPyBackend
-from maxhard.backends.numpy_first import ROWS, SHORT
+from maxhard.backends.numpy_chunks import CHUNK, CHUNK_OF_ROW
+from maxhard.backends.numpy_first import MARKED, SHORT
 
 Shape = tuple[int, ...]
 BLOCK = 2**12
@@ -39,9 +40,12 @@ HARDMAX_CASES: list[tuple[Shape, int]] = [
     ((5, BLOCK + 3), 1),
     *[((2, 70, n), 1) for n in (SHORT - 1, SHORT, SHORT + 1)],
     ((70, BLOCK + 3), 0),
-    *[((n, SHORT), 0) for n in (1, 33, ROWS - 1, ROWS, ROWS + 1, 3 * ROWS + 1)],
+    *[((n, SHORT), 0) for n in (1, CHUNK + 1, MARKED - 1, MARKED, MARKED + 1, 300)],
     *[((n, 3), 0) for n in (SHORT - 1, SHORT, BLOCK + 1)],
     *[((1500, n, 3), 1) for n in (2, SHORT // 2)],
+    *[((n, 64), 0) for n in (MARKED * CHUNK, MARKED * CHUNK + 3)],
+    ((2, MARKED + 3, 5, 40), 1),
+    ((2, 8 * CHUNK_OF_ROW + 3), 1),
     ((7, 9, 11, 13), 2),
     ((7, 3, 1, 400), 2),
 ]
@@ -64,9 +68,12 @@ def data(dtype: str, shape: Shape, kind: str, seed: int = 0) -> Array:
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("numpy_max", "numpy_hardmax"):
+    for name in ("numpy_max", "numpy_hardmax", "numpy_chunks"):
         module = importlib.import_module(f"maxhard.backends.{name}")
         monkeypatch.setattr(module, "BLOCK_BYTES", BLOCK)
+    hardmax = importlib.import_module("maxhard.backends.numpy_hardmax")
+    monkeypatch.setattr(hardmax, "SLAB_BYTES", BLOCK)
+    monkeypatch.setattr(hardmax, "NARROW", 50)
     monkeypatch.setattr(importlib.import_module("maxhard.backends.blocks"), "THREADED_BYTES", 0)
 
 
