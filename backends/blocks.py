@@ -13,7 +13,7 @@ import numpy as np
 Array = Any
 Block = tuple[slice, ...]
 
-BLOCK_BYTES = 2**19
+BLOCK_BYTES = 2**20
 """Bytes of one operand in a block. Half as many would fit better into a second-level cache, but
 NumPy's cost for each call, and that of threads taking turns in Python, weigh more."""
 SMALL = 2**11

@@ -12,7 +12,7 @@ import numpy as np
 
 from .blocks import BLOCK_BYTES, Block, Scratch, blocks, parts, run, share
 from .lowering import Format
-from .numpy_first import MARKED, SHORT, first_of, values
+from .numpy_first import MARKED, NARROW, first_of, values
 
 Array = Any
 
@@ -31,7 +31,7 @@ def chunk_for(n: int, inner: int, is_computed: bool) -> int | None:
         inner: Elements behind each of the axis.
         is_computed: Whether the elements have no place in memory yet.
     """
-    if inner >= SHORT:
+    if inner >= NARROW:
         return CHUNK if n > MARKED else None
     return CHUNK_OF_ROW if is_computed and n > 8 * CHUNK_OF_ROW else None
 
@@ -74,7 +74,7 @@ def first_by_chunks(
 
     three = prod(lead), -1, prod(trail)
     scratch = Scratch()
-    if count > MARKED and three[2] >= SHORT:
+    if count > MARKED and three[2] >= NARROW:
         index = first_by_chunks([maxima], maxima.shape, axis, chunk, form, 1)
     else:
         index = first_of(maxima.reshape(three), scratch).reshape(*lead, 1, *trail)

@@ -17,8 +17,10 @@ from .numpy_max import fold
 
 Array = Any
 
-SHORT = 64
-"""Rows below this length are turned, and inner axes below it are not worth reducing along."""
+NARROW = 64
+"""Elements behind each of the axis below which it is not worth reducing along."""
+SHORT_BYTES = 128
+"""Rows below this length are turned: NumPy has vector code for `argmax` of longer ones."""
 MARKED = 128
 """Elements of a slice that are compared one by one; at most 255, as the index is a byte."""
 TURNED = 512
@@ -28,13 +30,13 @@ TURNED = 512
 def first_of(x: Array, scratch: Scratch) -> Array:
     """The index of the first maximum along the middle axis; a NaN is a maximum.
 
-    The axis is at most `MARKED` long, or else best with few elements behind it.
+    Best where the axis is at most `MARKED` long or has fewer than `NARROW` elements behind it.
     """
     outer, n, inner = x.shape
-    if n >= SHORT and (inner < SHORT or n > MARKED):
-        return x.argmax(axis=1)
-    if inner >= SHORT:
+    if inner >= NARROW and n <= MARKED:
         return _by_marks(x, scratch)
+    if n * x.itemsize >= SHORT_BYTES:
+        return x.argmax(axis=1)
     index = np.empty((outer, inner), np.intp)
     whole = outer - outer % TURNED
     for rows, count in (slice(whole), TURNED), (slice(whole, outer), outer - whole):

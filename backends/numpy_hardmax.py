@@ -24,14 +24,14 @@ from .blocks import (
 )
 from .lowering import FORMATS, Format
 from .numpy_chunks import chunk_for, first_by_chunks
-from .numpy_first import SHORT, first_of, values
+from .numpy_first import MARKED, NARROW, first_of, values
 from .numpy_max import stored_as
 
 Array = Any
 
 SLAB_BYTES = 2**25
 """Bytes that are looked at in chunks at a time: the maxima of the chunks need room beside them."""
-NARROW = 1024
+SLAB_WIDTH = 1024
 """Columns of such a slab, at least: fewer are no stretch of memory to read at full speed."""
 
 
@@ -52,12 +52,12 @@ def hardmax_step(
     threads = threads_for(size, dtype.itemsize, threads)
     large = _Large(shape, axis, FORMATS[dtype], given, threads)
     is_computed = len(shapes) > 1 or dtype.bits == 16
-    is_short = inner == 1 and n < SHORT
+    is_short = inner == 1 and n <= MARKED
     chunk = chunk_for(n, inner, is_computed)
     fill = large.rows if is_short else large.blocks
     if chunk:
         fill = partial(large.chunks, chunk=chunk, room=SLAB_BYTES // dtype.itemsize)
-    elif is_computed or n < SHORT or inner >= SHORT:  # else no buffer is used
+    elif is_computed or is_short or inner >= NARROW:  # else no buffer is used
         fill = partial(fill, room=BLOCK_BYTES // dtype.itemsize)
 
     def step(*arrays: Array) -> Array:
@@ -105,7 +105,7 @@ class _Large:
     def chunks(self, operands: Sequence[Array], result: Array, chunk: int, room: int) -> None:
         """Long slices, by the maxima of their chunks."""
         scratch = Scratch()
-        for slab in blocks(self.shape, max(room, NARROW * self.shape[self.axis]), self.axis):
+        for slab in blocks(self.shape, max(room, SLAB_WIDTH * self.shape[self.axis]), self.axis):
             shape = tuple([part.stop - part.start for part in slab])
             taken = [x if x.size == 1 else x[slab] for x in operands]
             index = first_by_chunks(taken, shape, self.axis, chunk, self.form, self.threads)
@@ -140,7 +140,8 @@ def _places(shape: tuple[int, ...], steps: Sequence[int]) -> Array:
 def _small_step(dtype: DType, shape: tuple[int, ...], axis: int) -> Callable[..., Array]:
     given, stored, form = numpy_dtype(dtype), stored_as(dtype), FORMATS[dtype]
     n = shape[axis]
-    unit_rows = np.eye(min(n, SHORT), dtype=given)
+    is_row = axis == len(shape) - 1 and n <= MARKED and dtype is not DType.BFLOAT16
+    unit_rows = np.eye(n if is_row else 0, dtype=given)
     positions = np.arange(n).reshape([n if i == axis else 1 for i in range(len(shape))])
 
     def rows(*arrays: Array) -> Array:
@@ -150,5 +151,4 @@ def _small_step(dtype: DType, shape: tuple[int, ...], axis: int) -> Callable[...
         x = values([x.view(stored) for x in arrays], shape, form, Scratch())
         return np.equal(positions, x.argmax(axis, keepdims=True)).astype(given)
 
-    is_row = axis == len(shape) - 1 and n <= SHORT
-    return rows if is_row and dtype is not DType.BFLOAT16 else general
+    return rows if is_row else general

@@ -43,9 +43,10 @@ def max_step(dtype: DType, shapes: Sequence[tuple[int, ...]], threads: int) -> C
     kernel = kernel_of(dtype)
     given = numpy_dtype(dtype)
     stored = stored_as(dtype)
-    threads = threads_for(prod(shape), dtype.itemsize, threads)
     # Two integers are read and written once: no cache would serve them twice.
     is_one_pass = all(prod(x) > 1 for x in shapes) and not dtype.is_float and len(shapes) == 2
+    passes = 1 if is_one_pass else 4
+    threads = threads_for(prod(shape), dtype.itemsize * passes // 4, threads)
     size = share(prod(shape), threads, None if is_one_pass else BLOCK_BYTES // dtype.itemsize)
     is_alike = all(x == shape or prod(x) == 1 for x in shapes)
 

@@ -16,13 +16,15 @@ from cases import DTYPES, FLOATS, KINDS, Array, assert_same, bits_of, patterns, 
 from maxhard.backends.blocks import SMALL, Scratch, blocks, run
 from maxhard.backends.numpy import NumPyBackend
 from maxhard.backends.numpy_chunks import CHUNK, CHUNK_OF_ROW
-from maxhard.backends.numpy_first import MARKED, SHORT
+from maxhard.backends.numpy_first import MARKED, NARROW, SHORT_BYTES
 
 Shape = tuple[int, ...]
 BLOCK = 2**12
 """Bytes of a block in most of these tests, so that small arrays have many."""
 MORE_KINDS = (*KINDS, "all equal", "no positive", "negative")
 BACKENDS = [pytest.param(NumPyBackend(threads), id=f"{threads} threads") for threads in (1, 3)]
+
+ROWS = [SHORT_BYTES // size + i for size in (8, 4, 2) for i in (-1, 0)] + [MARKED, MARKED + 1]
 
 MAX_SHAPES: list[tuple[Shape, ...]] = [
     *[((n,), (n,)) for n in (SMALL - 1, SMALL, SMALL + 1)],
@@ -36,13 +38,13 @@ MAX_SHAPES: list[tuple[Shape, ...]] = [
 ]
 HARDMAX_CASES: list[tuple[Shape, int]] = [
     *[((n,), 0) for n in (1, SMALL, SMALL + 1, 3 * BLOCK)],
-    *[((90, n), 1) for n in (1, 2, SHORT - 1, SHORT, SHORT + 1)],
+    *[((90, n), 1) for n in (1, 2, *ROWS)],
     ((5, BLOCK + 3), 1),
-    *[((2, 70, n), 1) for n in (SHORT - 1, SHORT, SHORT + 1)],
+    *[((2, 70, n), 1) for n in (NARROW - 1, NARROW, NARROW + 1)],
     ((70, BLOCK + 3), 0),
-    *[((n, SHORT), 0) for n in (1, CHUNK + 1, MARKED - 1, MARKED, MARKED + 1, 300)],
-    *[((n, 3), 0) for n in (SHORT - 1, SHORT, BLOCK + 1)],
-    *[((1500, n, 3), 1) for n in (2, SHORT // 2)],
+    *[((n, NARROW), 0) for n in (1, CHUNK + 1, MARKED - 1, MARKED, MARKED + 1, 300)],
+    *[((n, 3), 0) for n in (*ROWS, BLOCK + 1)],
+    *[((1500, n, 3), 1) for n in (2, *ROWS)],
     *[((n, 64), 0) for n in (MARKED * CHUNK, MARKED * CHUNK + 3)],
     ((2, MARKED + 3, 5, 40), 1),
     ((2, 8 * CHUNK_OF_ROW + 3), 1),
