@@ -56,6 +56,10 @@ class Backend:
         """A caller's array in the form that the kernels take."""
         return array
 
+    def takes(self, array: Array) -> bool:
+        """Whether no array of the type and dtype of this one needs to be prepared."""
+        return type(self).prepare is Backend.prepare
+
     def from_numpy(self, array: "np.ndarray[Any, Any]") -> Array:
         """A copy of a NumPy array, bit for bit."""
         self.dtype(DType.of(array.dtype))

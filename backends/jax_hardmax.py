@@ -1,13 +1,17 @@
 """Hardmax on JAX: the shared lowering, in the forms that XLA's CPU compiler is fast at.
 
-Only `max` and `min` of integers reduce, never `argmax`: XLA splits those over devices by combining
-the parts, they hold in a caller's trace of 32 bits, and they are exact.
+Where a process has several devices, an operand may be split over them, and a trace cannot know:
+there, only `max` and `min` of integers reduce, which XLA splits by combining the parts. Never
+`argmax`, which it does not split, and which a caller's trace of 32 bits does not hold.
 """
 
+from functools import reduce
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from ..graph.dtypes import DType
@@ -18,6 +22,12 @@ if TYPE_CHECKING:
 
 Array = Any
 
+SLICES = 8
+"""Parts of a long axis whose maximum is taken element by element. More, and XLA stores what it
+reads; with one, it stores it as well."""
+LONG = 64
+"""Elements of an axis that is worth cutting into slices."""
+
 
 def hardmax(backend: "Backend", array: Array, axes: tuple[int, ...], dtype: DType) -> Array:
     """1 at the first maximum of each slice along `axes`, 0 elsewhere; a NaN is a maximum."""
@@ -27,17 +37,60 @@ def hardmax(backend: "Backend", array: Array, axes: tuple[int, ...], dtype: DTyp
     if not isinstance(size, int):
         (axis,) = axes
         return lowering.hardmax(backend, array, axis, dtype)
+    is_alone = jax.device_count() == 1
     key = lowering.numeric_order(backend, array, dtype)
     index = _index(array.shape, axes, jnp.int32 if size < 2**31 else jnp.int64)
-    if dtype.bits == 16 and size <= 2**16:
-        # One reduction instead of two: of equal keys, the one with the lowest index is largest.
-        packed = (key.astype(jnp.int32) << 16) | (size - 1 - index)
-        first = size - 1 - (packed.max(axes, keepdims=True) & (2**16 - 1))
+    fits_a_word = dtype.bits == 16 and size <= 2**16
+    if fits_a_word or (is_alone and dtype.bits <= 32 and size < 2**31):
+        packed = _packed(key, size - 1 - index, jnp.int32 if fits_a_word else jnp.int64)
+        if is_alone and len(axes) == 1:
+            packed = _shortened(packed, *axes)
+        first = size - 1 - _second(packed.max(axes, keepdims=True)).astype(index.dtype)
+    elif is_alone and axes[-1] == array.ndim - 1:
+        first = _first_of_pairs(key, index, axes)
     else:
         largest = _apart(key.max(axes, keepdims=True))
         first = jnp.where(key == largest, index, size).min(axes, keepdims=True)
-    is_first = (index == _apart(first)) & _everywhere(array)
-    return is_first.astype(array.dtype)
+    is_first = index == _apart(first)
+    return (is_first if is_alone else is_first & _everywhere(array)).astype(array.dtype)
+
+
+def _packed(key: Array, second: Array, word: Any) -> Array:
+    # One reduction instead of two: of equal keys, the one with the largest second half wins.
+    half = np.dtype(word).itemsize * 4
+    return (key.astype(word) << half) | second.astype(word)
+
+
+def _second(packed: Array) -> Array:
+    return packed & (2 ** (packed.dtype.itemsize * 4) - 1)
+
+
+def _shortened(array: Array, axis: int) -> Array:
+    """An array with the same maximum along the axis, which is shorter where it was long.
+
+    XLA's CPU compiler stores what it reduces; what it combines element by element it need not.
+    """
+    size = array.shape[axis]
+    if size < LONG:
+        return array
+    step = size // SLICES
+    starts = range(0, SLICES * step, step)
+    slices = [lax.slice_in_dim(array, start, start + step, axis=axis) for start in starts]
+    rest = lax.slice_in_dim(array, SLICES * step, size, axis=axis)
+    return jnp.concatenate([reduce(jnp.maximum, slices), rest], axis)
+
+
+def _first_of_pairs(key: Array, index: Array, axes: tuple[int, ...]) -> Array:
+    def better(one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[Array, Array]:
+        is_other = (other[0] > one[0]) | ((other[0] == one[0]) & (other[1] < one[1]))
+        return lax.select(is_other, other[0], one[0]), lax.select(is_other, other[1], one[1])
+
+    least = (
+        np.array(np.iinfo(key.dtype).min, key.dtype),
+        np.array(np.iinfo(index.dtype).max, index.dtype),
+    )
+    first: Array = lax.reduce((key, index), least, better, axes)[1]
+    return lax.expand_dims(first, axes)
 
 
 def _index(shape: tuple[int, ...], axes: tuple[int, ...], dtype: Any) -> Array:

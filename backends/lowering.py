@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .base import Backend
 
 Array = Any
-MANY = 32
+MANY = 128
 """Above so many operands, those of one shape are stacked: XLA compiles thousands of them slowly."""
 
 

@@ -47,6 +47,9 @@ class NumPyBackend(Backend):
     def prepare(self, array: Array) -> Array:
         return native(array)
 
+    def takes(self, array: Array) -> bool:
+        return type(array) is np.ndarray and array.dtype.isnative
+
     def from_numpy(self, array: Array) -> Array:
         return np.array(native(array))
 

@@ -38,7 +38,7 @@ def first_of(x: Array, scratch: Scratch) -> Array:
     if n * x.itemsize >= SHORT_BYTES:
         return x.argmax(axis=1)
     index = np.empty((outer, inner), np.intp)
-    whole = outer - outer % TURNED
+    whole = outer - outer % TURNED if outer > 4 * TURNED else 0
     for rows, count in (slice(whole), TURNED), (slice(whole, outer), outer - whole):
         if x[rows].size:
             tiles = x[rows].reshape(-1, count, n, inner)

@@ -25,7 +25,7 @@ from .blocks import (
 from .lowering import FORMATS, Format
 from .numpy_chunks import chunk_for, first_by_chunks
 from .numpy_first import MARKED, NARROW, first_of, values
-from .numpy_max import stored_as
+from .numpy_max import stored_as, viewed
 
 Array = Any
 
@@ -62,7 +62,7 @@ def hardmax_step(
 
     def step(*arrays: Array) -> Array:
         result = (np.empty if is_short else np.zeros)(shape, large.form.integer)
-        fill(aligned([x.view(stored) for x in arrays], shape), result)
+        fill(aligned(viewed(arrays, stored), shape), result)
         return result.view(given)
 
     return step
@@ -148,7 +148,7 @@ def _small_step(dtype: DType, shape: tuple[int, ...], axis: int) -> Callable[...
         return unit_rows.take(reduce(np.maximum, arrays).argmax(-1), 0)
 
     def general(*arrays: Array) -> Array:
-        x = values([x.view(stored) for x in arrays], shape, form, Scratch())
+        x = values(viewed(arrays, stored), shape, form, Scratch())
         return np.equal(positions, x.argmax(axis, keepdims=True)).astype(given)
 
     return rows if is_row else general

@@ -52,7 +52,7 @@ def max_step(dtype: DType, shapes: Sequence[tuple[int, ...]], threads: int) -> C
 
     def at_once(*arrays: Array) -> Array:
         out = np.empty(shape, stored)
-        kernel([x.view(stored) for x in arrays], out, Scratch())
+        kernel(viewed(arrays, stored), out, Scratch())
         return out.view(given)
 
     def wide_at_once(*arrays: Array) -> Array:
@@ -62,7 +62,7 @@ def max_step(dtype: DType, shapes: Sequence[tuple[int, ...]], threads: int) -> C
 
     def by_blocks(*arrays: Array) -> Array:
         out = result = np.empty(shape, stored)
-        operands = [x.view(stored) for x in arrays]
+        operands = viewed(arrays, stored)
         if is_alike and all(x.flags.c_contiguous for x in operands):
             out, *operands = (x.reshape(-1) for x in (out, *operands))
         operands = aligned(operands, out.shape)
@@ -84,6 +84,11 @@ def max_step(dtype: DType, shapes: Sequence[tuple[int, ...]], threads: int) -> C
 def stored_as(dtype: DType) -> Any:
     """The dtype that the kernels see: 16-bit floats are int16 to them."""
     return np.dtype(np.int16) if dtype.is_float and dtype.bits == 16 else numpy_dtype(dtype)
+
+
+def viewed(arrays: Sequence[Array], stored: Any) -> Sequence[Array]:
+    """The arrays as their kernels see them."""
+    return arrays if arrays[0].dtype == stored else [x.view(stored) for x in arrays]
 
 
 def kernel_of(dtype: DType) -> Kernel:

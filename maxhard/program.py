@@ -63,13 +63,14 @@ class Program:
                 run,
                 lambda: target.lower(graph.inputs, graph.output_nodes, solve(graph.nodes, given)),
             )
-        if target.name == source.name:
-            prepare = target.prepare
-        else:
-            prepare = lambda array: target.from_numpy(source.to_numpy(array))  # noqa: E731
+        is_own = target.name == source.name
+        is_ready = is_own and all(map(target.takes, arrays))
+
+        def prepare(array: Array) -> Array:
+            return target.prepare(array) if is_own else target.from_numpy(source.to_numpy(array))
 
         def plan(arrays: Sequence[Array]) -> Any:
-            return graph.pack(run(_prepared(graph.inputs, arrays, prepare)))
+            return graph.pack(run(arrays if is_ready else _prepared(graph.inputs, arrays, prepare)))
 
         if all(isinstance(dim, int) for type_ in given.values() for dim in type_.shape or ()):
             if len(self._plans) >= 1024:  # a caller whose shapes never repeat

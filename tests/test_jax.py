@@ -53,6 +53,31 @@ def test_hardmax_whatever_the_flag(x64: bool, dtype: str) -> None:
     assert jax.config.jax_enable_x64 is x64
 
 
+@pytest.mark.parametrize("devices", [1, 8])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_hardmax_in_each_form(dtype: str, devices: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from maxhard.backends.jax import JaxBackend
+    from maxhard.backends.jax_hardmax import LONG, SLICES
+
+    monkeypatch.setattr(jax, "device_count", lambda: devices)
+    backend = JaxBackend()  # a new one: compiled kernels are kept for each
+    lengths = (1, LONG - 1, LONG, LONG + SLICES - 1, 300)
+    cases = [
+        *[((5, n), 1) for n in lengths],
+        *[((n, 5), 0) for n in lengths],
+        ((2, 70, 3), 1),
+        ((2, 2**16 + 1), 1),
+    ]
+    for shape, axis in cases:
+        for kind in ("random", "specials", "ties"):
+            bits = patterns(dtype, shape, kind)
+
+            actual = backend.hardmax(LIBRARY.array(to_array(dtype, bits)), axis, mh.DType(dtype))
+
+            expected = to_array(dtype, oracle.hardmax(dtype, bits, axis))
+            assert_same(LIBRARY.numpy(actual), expected, f"{kind} {shape} axis {axis}")
+
+
 def test_the_flag_of_other_threads_is_untouched() -> None:
     from concurrent.futures import ThreadPoolExecutor
 
