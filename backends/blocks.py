@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
+from math import prod
 from threading import Thread
 from typing import Any
 
@@ -20,6 +21,9 @@ SMALL = 2**11
 """Elements up to which the fixed cost of blocks is more than all the rest."""
 THREADED_BYTES = 2**22
 """Bytes below which one thread does all: starting another takes as long as half of these."""
+
+LAZY_BYTES = 2**25
+"""Bytes from which memory comes fresh from the system, which zeroes a page when it is touched."""
 
 
 def default_threads() -> int:
@@ -106,6 +110,17 @@ def _repeated(element: Array, shape: tuple[int, ...]) -> Array:
     out = np.empty(shape, element.dtype)
     out[...] = element.reshape(())
     return out
+
+
+def zeros(shape: tuple[int, ...], dtype: Any, threads: int) -> Array:
+    """An array of zeros, which the threads write together where nobody else does."""
+    size = prod(shape)
+    if threads == 1 or size * np.dtype(dtype).itemsize >= LAZY_BYTES:
+        return np.zeros(shape, dtype)
+    result = np.empty(shape, dtype)
+    flat = result.reshape(-1)
+    run(lambda block, _: flat[block].fill(0), blocks((size,), -(-size // threads)), threads)
+    return result
 
 
 def run(work: Callable[[Block, Scratch], None], items: Iterator[Block], threads: int) -> None:

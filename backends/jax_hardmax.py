@@ -52,7 +52,11 @@ def hardmax(backend: "Backend", array: Array, axes: tuple[int, ...], dtype: DTyp
         largest = _apart(key.max(axes, keepdims=True))
         first = jnp.where(key == largest, index, size).min(axes, keepdims=True)
     is_first = index == _apart(first)
-    return (is_first if is_alone else is_first & _everywhere(array)).astype(array.dtype)
+    if not is_alone:
+        is_first &= _everywhere(array)
+    # Chosen as bits: XLA's CPU compiler has no vector code that converts to bfloat16.
+    one = np.ones((), array.dtype).view(f"int{dtype.bits}")
+    return lax.bitcast_convert_type(jnp.where(is_first, one, one & 0), array.dtype)
 
 
 def _packed(key: Array, second: Array, word: Any) -> Array:

@@ -21,6 +21,7 @@ from .blocks import (
     run,
     share,
     threads_for,
+    zeros,
 )
 from .lowering import FORMATS, Format
 from .numpy_chunks import chunk_for, first_by_chunks
@@ -61,7 +62,8 @@ def hardmax_step(
         fill = partial(fill, room=BLOCK_BYTES // dtype.itemsize)
 
     def step(*arrays: Array) -> Array:
-        result = (np.empty if is_short else np.zeros)(shape, large.form.integer)
+        kind = large.form.integer
+        result = np.empty(shape, kind) if is_short else zeros(shape, kind, threads)
         fill(aligned(viewed(arrays, stored), shape), result)
         return result.view(given)
 

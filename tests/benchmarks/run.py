@@ -111,7 +111,7 @@ def main() -> None:
         import torch
 
         torch.set_num_threads(threads)
-    rounds, seconds = (3, 0.5) if options.quick else (9, 1.5)
+    rounds, seconds = (3, 0.5) if options.quick else (25, 1.5)
     chosen = [case for case in (*cases(), *tiny()) if options.only in case.name]
     rows, spreads = [], []
     groups: dict[Any, list[Case]] = {}
