@@ -37,10 +37,9 @@ def threads_for(size: int, itemsize: int, threads: int) -> int:
     return threads if size * itemsize >= THREADED_BYTES else 1
 
 
-def share(size: int, threads: int, room: int | None = None) -> int:
+def share(size: int, threads: int, room: int) -> int:
     """Elements of a block: as many as `room` says, but enough blocks for all threads."""
-    even = -(-size // (2 * threads if threads > 1 else 1))
-    return even if room is None else min(room, even)
+    return min(room, -(-size // (2 * threads if threads > 1 else 1)))
 
 
 def blocks(shape: Sequence[int], size: int, axis: int | None = None) -> Iterator[Block]:

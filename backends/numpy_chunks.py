@@ -68,7 +68,7 @@ def first_by_chunks(
         np.maximum.reduce(x, axis=axis + 1, out=maxima[block])
 
     is_in_place = len(operands) == 1 and kind == operands[0].dtype
-    room = None if is_in_place else BLOCK_BYTES // maxima.itemsize
+    room = prod(shape) if is_in_place else BLOCK_BYTES // maxima.itemsize
     size = max(1, share(prod(shape), threads, room) // chunk)
     run(reduce_chunks, _blocks_of_chunks(shape, axis, chunk, size), threads)
 

@@ -51,18 +51,22 @@ def hardmax_step(
     if size <= SMALL:
         return _small_step(dtype, shape, axis)
     threads = threads_for(size, dtype.itemsize, threads)
-    large = _Large(shape, axis, FORMATS[dtype], given, threads)
+    by_parts = _ByParts(shape, axis, FORMATS[dtype], given, threads)
     is_computed = len(shapes) > 1 or dtype.bits == 16
     is_short = inner == 1 and n <= MARKED
     chunk = chunk_for(n, inner, is_computed)
-    fill = large.rows if is_short else large.blocks
     if chunk:
-        fill = partial(large.chunks, chunk=chunk, room=SLAB_BYTES // dtype.itemsize)
-    elif is_computed or is_short or inner >= NARROW:  # else no buffer is used
-        fill = partial(fill, room=BLOCK_BYTES // dtype.itemsize)
+        fill = partial(by_parts.chunks, chunk=chunk, room=SLAB_BYTES // dtype.itemsize)
+    else:
+        uses_buffers = is_computed or is_short or inner >= NARROW
+        fill = partial(
+            by_parts.blocks,
+            write=by_parts.write_rows if is_short else by_parts.write_ones,
+            room=BLOCK_BYTES // dtype.itemsize if uses_buffers else size,
+        )
 
     def step(*arrays: Array) -> Array:
-        kind = large.form.integer
+        kind = by_parts.form.integer
         result = np.empty(shape, kind) if is_short else zeros(shape, kind, threads)
         fill(aligned(viewed(arrays, stored), shape), result)
         return result.view(given)
@@ -71,11 +75,8 @@ def hardmax_step(
 
 
 @dataclass(frozen=True)
-class _Large:
-    """Ways to write the ones of Hardmax of Max of operands into `result`, an array of zeros.
-
-    Each works on parts of about `room` elements; None: of any size.
-    """
+class _ByParts:
+    """Ways to write Hardmax of Max of operands into `result`, by parts of about `room` elements."""
 
     shape: tuple[int, ...]
     axis: int
@@ -83,23 +84,17 @@ class _Large:
     given: Any
     threads: int
 
-    def rows(self, operands: Sequence[Array], result: Array, room: int | None = None) -> None:
-        """Short rows: each is one row of the identity matrix. Also writes the zeros."""
-        n = self.shape[-1]
-        unit_rows = np.eye(n, dtype=self.given).view(self.form.integer)
+    def blocks(
+        self,
+        operands: Sequence[Array],
+        result: Array,
+        write: Callable[[Array, Block, Array, Scratch], None],
+        room: int,
+    ) -> None:
+        """Whole slices, in all threads."""
 
         def work(block: Block, scratch: Scratch) -> None:
-            index = self.first(operands, block, scratch)
-            unit_rows.take(index.reshape(-1), 0, result[block].reshape(-1, n), "clip")
-
-        size = share(prod(self.shape), self.threads, room)
-        run(work, blocks(self.shape, size, self.axis), self.threads)
-
-    def blocks(self, operands: Sequence[Array], result: Array, room: int | None = None) -> None:
-        """Slices as a whole."""
-
-        def work(block: Block, scratch: Scratch) -> None:
-            self.mark(result, block, self.first(operands, block, scratch), scratch)
+            write(result, block, self.first(operands, block, scratch), scratch)
 
         size = share(prod(self.shape), self.threads, room)
         run(work, blocks(self.shape, size, self.axis), self.threads)
@@ -111,7 +106,7 @@ class _Large:
             shape = tuple([part.stop - part.start for part in slab])
             taken = [x if x.size == 1 else x[slab] for x in operands]
             index = first_by_chunks(taken, shape, self.axis, chunk, self.form, self.threads)
-            self.mark(result, slab, index, scratch)
+            self.write_ones(result, slab, index, scratch)
 
     def first(self, operands: Sequence[Array], block: Block, scratch: Scratch) -> Array:
         """The index of the first maximum of each slice in the block, with 1 for its length."""
@@ -121,8 +116,16 @@ class _Large:
         shape[self.axis] = 1
         return first_of(x.reshape(three), scratch).reshape(shape)
 
-    def mark(self, result: Array, block: Block, index: Array, scratch: Scratch) -> None:
-        """Write a 1 at each index; the array of indices is used up."""
+    def write_rows(self, result: Array, block: Block, index: Array, scratch: Scratch) -> None:
+        """Write rows of the identity matrix; the result need not be zero."""
+        n = self.shape[-1]
+        rows = scratch.made("unit rows", (n, n), lambda: np.eye(n, dtype=self.given))
+        rows.view(self.form.integer).take(
+            index.reshape(-1), 0, result[block].reshape(-1, n), "clip"
+        )
+
+    def write_ones(self, result: Array, block: Block, index: Array, scratch: Scratch) -> None:
+        """Write a 1 at each index into zeros; the array of indices is used up."""
         steps = [stride // result.itemsize for stride in result.strides]
         index *= steps[self.axis]
         along = [0 if i == self.axis else step for i, step in enumerate(steps)]

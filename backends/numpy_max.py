@@ -47,7 +47,8 @@ def max_step(dtype: DType, shapes: Sequence[tuple[int, ...]], threads: int) -> C
     is_one_pass = all(prod(x) > 1 for x in shapes) and not dtype.is_float and len(shapes) == 2
     passes = 1 if is_one_pass else 4
     threads = threads_for(prod(shape), dtype.itemsize * passes // 4, threads)
-    size = share(prod(shape), threads, None if is_one_pass else BLOCK_BYTES // dtype.itemsize)
+    room = prod(shape) if is_one_pass else BLOCK_BYTES // dtype.itemsize
+    size = share(prod(shape), threads, room)
     is_alike = all(x == shape or prod(x) == 1 for x in shapes)
 
     def at_once(*arrays: Array) -> Array:

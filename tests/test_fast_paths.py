@@ -76,7 +76,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "BLOCK_BYTES", BLOCK)
     hardmax = importlib.import_module("maxhard.backends.numpy_hardmax")
     monkeypatch.setattr(hardmax, "SLAB_BYTES", BLOCK)
-    monkeypatch.setattr(hardmax, "NARROW", 50)
+    monkeypatch.setattr(hardmax, "SLAB_WIDTH", 50)
     monkeypatch.setattr(importlib.import_module("maxhard.backends.blocks"), "THREADED_BYTES", 0)
 
 
