@@ -37,26 +37,48 @@ def hardmax(backend: "Backend", array: Array, axes: tuple[int, ...], dtype: DTyp
     if not isinstance(size, int):
         (axis,) = axes
         return lowering.hardmax(backend, array, axis, dtype)
-    is_alone = jax.device_count() == 1
-    key = lowering.numeric_order(backend, array, dtype)
-    index = _index(array.shape, axes, jnp.int32 if size < 2**31 else jnp.int64)
-    fits_a_word = dtype.bits == 16 and size <= 2**16
-    if fits_a_word or (is_alone and dtype.bits <= 32 and size < 2**31):
-        packed = _packed(key, size - 1 - index, jnp.int32 if fits_a_word else jnp.int64)
-        if is_alone and len(axes) == 1:
-            packed = _shortened(packed, *axes)
-        first = size - 1 - _second(packed.max(axes, keepdims=True)).astype(index.dtype)
-    elif is_alone and axes[-1] == array.ndim - 1:
-        first = _first_of_pairs(key, index, axes)
-    else:
-        largest = _apart(key.max(axes, keepdims=True))
-        first = jnp.where(key == largest, index, size).min(axes, keepdims=True)
-    is_first = index == _apart(first)
-    if not is_alone:
-        is_first &= _everywhere(array)
-    # Chosen as bits: XLA's CPU compiler has no vector code that converts to bfloat16.
-    one = np.ones((), array.dtype).view(f"int{dtype.bits}")
-    return lax.bitcast_convert_type(jnp.where(is_first, one, one & 0), array.dtype)
+
+    def first_in(x: Array, is_whole: bool) -> Array:
+        key = lowering.numeric_order(backend, x, dtype)
+        index = _index(x.shape, axes, jnp.int32 if size < 2**31 else jnp.int64)
+        find = _first_of_whole if is_whole else _first
+        return index == _apart(find(key, index, size, axes))
+
+    def on_cpu(x: Array) -> Array:
+        return _ones(first_in(x, True), x)
+
+    def anywhere(x: Array) -> Array:
+        return _ones(first_in(x, False) & _everywhere(x), x)
+
+    if jax.device_count() > 1:
+        return anywhere(array)
+    return lax.platform_dependent(array, cpu=on_cpu, default=anywhere)
+
+
+def _first(key: Array, index: Array, size: int, axes: tuple[int, ...]) -> Array:
+    """The first index of the largest key of each slice."""
+    if _fits_a_word(key, size):
+        return (
+            size - 1 - _second(_packed(key, size - 1 - index, jnp.int32).max(axes, keepdims=True))
+        )
+    largest = _apart(key.max(axes, keepdims=True))
+    return jnp.where(key == largest, index, size).min(axes, keepdims=True)
+
+
+def _first_of_whole(key: Array, index: Array, size: int, axes: tuple[int, ...]) -> Array:
+    """The same of an operand that is not split over devices."""
+    if key.dtype.itemsize == 8 or size >= 2**31:
+        is_last = axes[-1] == key.ndim - 1
+        return _first_of_pairs(key, index, axes) if is_last else _first(key, index, size, axes)
+    word = jnp.int32 if _fits_a_word(key, size) else jnp.int64
+    packed = _packed(key, size - 1 - index, word)
+    if len(axes) == 1:
+        packed = _shortened(packed, *axes)
+    return size - 1 - _second(packed.max(axes, keepdims=True)).astype(index.dtype)
+
+
+def _fits_a_word(key: Array, size: int) -> bool:
+    return key.dtype.itemsize == 2 and size <= 2**16
 
 
 def _packed(key: Array, second: Array, word: Any) -> Array:
@@ -104,6 +126,12 @@ def _index(shape: tuple[int, ...], axes: tuple[int, ...], dtype: Any) -> Array:
         index = index + lax.broadcasted_iota(dtype, shape, axis) * stride
         stride *= shape[axis]
     return index
+
+
+def _ones(is_first: Array, array: Array) -> Array:
+    # Chosen as bits: XLA's CPU compiler has no vector code that converts to bfloat16.
+    one = np.ones((), array.dtype).view(f"int{8 * array.dtype.itemsize}")
+    return lax.bitcast_convert_type(jnp.where(is_first, one, one & 0), array.dtype)
 
 
 def _apart(reduced: Array) -> Array:
