@@ -58,23 +58,23 @@ def hardmax(backend: "Backend", array: Array, axes: tuple[int, ...], dtype: DTyp
 def _first(key: Array, index: Array, size: int, axes: tuple[int, ...]) -> Array:
     """The first index of the largest key of each slice."""
     if _fits_a_word(key, size):
-        return (
-            size - 1 - _second(_packed(key, size - 1 - index, jnp.int32).max(axes, keepdims=True))
-        )
+        packed = _packed(key, size - 1 - index, jnp.int32)
+        return size - 1 - _second(packed.max(axes, keepdims=True))
     largest = _apart(key.max(axes, keepdims=True))
     return jnp.where(key == largest, index, size).min(axes, keepdims=True)
 
 
 def _first_of_whole(key: Array, index: Array, size: int, axes: tuple[int, ...]) -> Array:
     """The same of an operand that is not split over devices."""
-    if key.dtype.itemsize == 8 or size >= 2**31:
-        is_last = axes[-1] == key.ndim - 1
-        return _first_of_pairs(key, index, axes) if is_last else _first(key, index, size, axes)
-    word = jnp.int32 if _fits_a_word(key, size) else jnp.int64
-    packed = _packed(key, size - 1 - index, word)
-    if len(axes) == 1:
-        packed = _shortened(packed, *axes)
-    return size - 1 - _second(packed.max(axes, keepdims=True)).astype(index.dtype)
+    if key.dtype.itemsize < 8 and size < 2**31:
+        word = jnp.int32 if _fits_a_word(key, size) else jnp.int64
+        packed = _shortened(jnp.maximum, _packed(key, size - 1 - index, word), axes)
+        return size - 1 - _second(packed.max(axes, keepdims=True)).astype(index.dtype)
+    if axes[-1] == key.ndim - 1:
+        return _first_of_pairs(key, index, axes)
+    largest = _apart(_shortened(jnp.maximum, key, axes).max(axes, keepdims=True))
+    candidates = jnp.where(key == largest, index, size)
+    return _shortened(jnp.minimum, candidates, axes).min(axes, keepdims=True)
 
 
 def _fits_a_word(key: Array, size: int) -> bool:
@@ -91,19 +91,21 @@ def _second(packed: Array) -> Array:
     return packed & (2 ** (packed.dtype.itemsize * 4) - 1)
 
 
-def _shortened(array: Array, axis: int) -> Array:
-    """An array with the same maximum along the axis, which is shorter where it was long.
+def _shortened(function: Any, array: Array, axes: tuple[int, ...]) -> Array:
+    """An array that reduces to the same along the axes, but is shorter where it was long.
 
     XLA's CPU compiler stores what it reduces; what it combines element by element it need not.
     """
-    size = array.shape[axis]
-    if size < LONG:
+    size = array.shape[axes[0]]
+    if len(axes) > 1 or size < LONG:
         return array
+
+    def part(start: int, stop: int) -> Array:
+        return lax.slice_in_dim(array, start, stop, axis=axes[0])
+
     step = size // SLICES
-    starts = range(0, SLICES * step, step)
-    slices = [lax.slice_in_dim(array, start, start + step, axis=axis) for start in starts]
-    rest = lax.slice_in_dim(array, SLICES * step, size, axis=axis)
-    return jnp.concatenate([reduce(jnp.maximum, slices), rest], axis)
+    slices = [part(i * step, (i + 1) * step) for i in range(SLICES)]
+    return jnp.concatenate([reduce(function, slices), part(SLICES * step, size)], axes[0])
 
 
 def _first_of_pairs(key: Array, index: Array, axes: tuple[int, ...]) -> Array:

@@ -1,7 +1,7 @@
 """The nodes of a graph: Input, Constant, Max and Hardmax; a closed set."""
 
 from operator import index
-from typing import Any, Self, TypeVar
+from typing import Any, Self, SupportsIndex, TypeVar
 
 from .dtypes import DType
 from .errors import GraphError, TypeInferenceError
@@ -155,7 +155,7 @@ class Hardmax(Node):
     def __init__(
         self,
         operand: Any,
-        axis: int | None = None,
+        axis: SupportsIndex | None = None,
         *,
         opset: int = 13,
         surrogate: Surrogate | None = None,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, SupportsIndex
 
 from .backends import Backend, of
 from .backends.execute import number
@@ -52,7 +52,11 @@ def maximum(*operands: Any, opset: int = 13) -> Any:
 
 
 def hardmax(
-    x: Any, axis: int | None = None, *, opset: int = 13, surrogate: Surrogate | None = None
+    x: Any,
+    axis: SupportsIndex | None = None,
+    *,
+    opset: int = 13,
+    surrogate: Surrogate | None = None,
 ) -> Any:
     """ONNX Hardmax: 1 at the first maximum of each slice along `axis`, 0 elsewhere.
 
@@ -111,7 +115,9 @@ def _without_numbers(operands: tuple[Any, ...], array: Any, backend: Backend) ->
     )
 
 
-def _hardmax_of_array(x: Any, axis: int | None, opset: int, surrogate: Surrogate | None) -> Any:
+def _hardmax_of_array(
+    x: Any, axis: SupportsIndex | None, opset: int, surrogate: Surrogate | None
+) -> Any:
     try:
         checked_opset(opset)
         of([x])
