@@ -21,6 +21,9 @@ SMALL = 2**11
 """Elements up to which the fixed cost of blocks is more than all the rest."""
 THREADED_BYTES = 2**22
 """Bytes below which one thread does all: starting another takes as long as half of these."""
+ONE_PASS_BYTES = 2**25
+"""The same where each byte is looked at once: the wait for memory is most of that work, and a
+processor that slept takes up to a millisecond to join in."""
 
 LAZY_BYTES = 2**25
 """Bytes from which memory comes fresh from the system, which zeroes a page when it is touched."""
@@ -32,9 +35,10 @@ def default_threads() -> int:
     return min(usable or 1, 4)
 
 
-def threads_for(size: int, itemsize: int, threads: int) -> int:
+def threads_for(size: int, itemsize: int, threads: int, is_one_pass: bool) -> int:
     """How many of `threads` are worth their start for a result of that size."""
-    return threads if size * itemsize >= THREADED_BYTES else 1
+    least = ONE_PASS_BYTES if is_one_pass else THREADED_BYTES
+    return threads if size * itemsize >= least else 1
 
 
 def share(size: int, threads: int, room: int) -> int:

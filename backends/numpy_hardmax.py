@@ -50,15 +50,15 @@ def hardmax_step(
         return lambda *arrays: np.zeros(shape, given)
     if size <= SMALL:
         return _small_step(dtype, shape, axis)
-    threads = threads_for(size, dtype.itemsize, threads)
-    by_parts = _ByParts(shape, axis, FORMATS[dtype], given, threads)
     is_computed = len(shapes) > 1 or dtype.bits == 16
     is_short = inner == 1 and n <= MARKED
+    uses_buffers = is_computed or is_short or inner >= NARROW
+    threads = threads_for(size, dtype.itemsize, threads, is_one_pass=not uses_buffers)
+    by_parts = _ByParts(shape, axis, FORMATS[dtype], given, threads)
     chunk = chunk_for(n, inner, is_computed)
     if chunk:
         fill = partial(by_parts.chunks, chunk=chunk, room=SLAB_BYTES // dtype.itemsize)
     else:
-        uses_buffers = is_computed or is_short or inner >= NARROW
         fill = partial(
             by_parts.blocks,
             write=by_parts.write_rows if is_short else by_parts.write_ones,

@@ -45,9 +45,10 @@ def max_step(dtype: DType, shapes: Sequence[tuple[int, ...]], threads: int) -> C
     stored = stored_as(dtype)
     # Two integers are read and written once: no cache would serve them twice.
     is_one_pass = all(prod(x) > 1 for x in shapes) and not dtype.is_float and len(shapes) == 2
-    passes = 1 if is_one_pass else 4
-    threads = threads_for(prod(shape), dtype.itemsize * passes // 4, threads)
-    room = prod(shape) if is_one_pass else BLOCK_BYTES // dtype.itemsize
+    threads = threads_for(prod(shape), dtype.itemsize, threads, is_one_pass)
+    room = BLOCK_BYTES // dtype.itemsize // (1 if len(shapes) == 2 else 2)  # many share the cache
+    if is_one_pass:
+        room = prod(shape)
     size = share(prod(shape), threads, room)
     is_alike = all(x == shape or prod(x) == 1 for x in shapes)
 

@@ -77,7 +77,8 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     hardmax = importlib.import_module("maxhard.backends.numpy_hardmax")
     monkeypatch.setattr(hardmax, "SLAB_BYTES", BLOCK)
     monkeypatch.setattr(hardmax, "SLAB_WIDTH", 50)
-    monkeypatch.setattr(importlib.import_module("maxhard.backends.blocks"), "THREADED_BYTES", 0)
+    for name in ("THREADED_BYTES", "ONE_PASS_BYTES"):
+        monkeypatch.setattr(importlib.import_module("maxhard.backends.blocks"), name, 0)
 
 
 def check_max(backend: NumPyBackend, dtype: str, kind: str, shapes: tuple[Shape, ...]) -> None:
