@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from random import Random
 from statistics import median
 
 Function = Callable[[], object]
@@ -19,17 +20,20 @@ def interleaved(
 ) -> dict[str, list[float]]:
     """Seconds of each call: one call of each function in every round, after a warm-up.
 
-    Stops after `rounds`, or after 3 if `seconds` are over.
+    The order is another in each round: what ran before leaves caches and workers behind. Stops
+    after `rounds`, or after 3 if `seconds` are over.
     """
     for function in functions.values():
         function()
     repeats = {name: _repeats(function) for name, function in functions.items()}
     times: dict[str, list[float]] = {name: [] for name in functions}
+    order, shuffle = list(functions.items()), Random(0).shuffle
     started = time.perf_counter()
     for done in range(rounds):
         if done >= 3 and time.perf_counter() - started > seconds:
             break
-        for name, function in functions.items():
+        shuffle(order)
+        for name, function in order:
             time.sleep(PAUSE)
             function()  # caches and pools of this rival are warm, not those of the last
             times[name].append(timed(function, repeats[name], clock))
