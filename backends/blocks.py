@@ -19,7 +19,7 @@ BLOCK_BYTES = 2**20
 NumPy's cost for each call, and that of threads taking turns in Python, weigh more."""
 SMALL = 2**11
 """Elements up to which the fixed cost of blocks is more than all the rest."""
-THREADED_BYTES = 2**22
+THREADED_BYTES = 3 * 2**20
 """Bytes below which one thread does all: starting another takes as long as half of these."""
 ONE_PASS_BYTES = 2**25
 """The same where each byte is looked at once: the wait for memory is most of that work, and a

@@ -2,8 +2,8 @@
 
 Where `inner` is long, a reduction and a comparison run along it at full speed; short rows are
 turned to that form first; long rows are what `argmax` is fast at. Ties and NaNs cost the same as
-other data: the first of several maxima is found by a second reduction, over one byte for each
-element.
+other data: the first of several maxima is found by a second reduction, over a byte or two for
+each element.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ NARROW = 64
 """Elements behind each of the axis below which it is not worth reducing along."""
 SHORT_BYTES = 128
 """Rows below this length are turned: NumPy has vector code for `argmax` of longer ones."""
-MARKED = 128
-"""Elements of a slice that are compared one by one; at most 255, as the index is a byte."""
+MARKED = 512
+"""Elements of a slice that are compared one by one; of more, the chunk is looked for first."""
 TURNED = 512
 """Short rows turned at a time: what a first-level cache holds."""
 
@@ -42,10 +42,10 @@ def first_of(x: Array, scratch: Scratch) -> Array:
     for rows, count in (slice(whole), TURNED), (slice(whole, outer), outer - whole):
         if x[rows].size:
             tiles = x[rows].reshape(-1, count, n, inner)
-            turned = scratch.empty("turned", (len(tiles), n, count, inner), x.dtype)
-            np.copyto(turned, tiles.transpose(0, 2, 1, 3))
-            found = _by_marks(turned.reshape(len(tiles), n, count * inner), scratch)
-            index[rows] = found.reshape(-1, inner)
+            turned = scratch.empty("turned", (len(tiles), n, inner, count), x.dtype)
+            np.copyto(turned, tiles.transpose(0, 2, 3, 1))
+            found = _by_marks(turned.reshape(len(tiles), n, inner * count), scratch)
+            index[rows] = found.reshape(-1, inner, count).transpose(0, 2, 1).reshape(-1, inner)
     return index
 
 
@@ -66,11 +66,11 @@ def _by_marks(x: Array, scratch: Scratch) -> Array:
 def _first_mark(marks: Array, scratch: Scratch) -> Array:
     # marks weigh the more the earlier they are, so that the heaviest is the first
     n = marks.shape[1]
-    weights = scratch.made(
-        "weights", (n,), lambda: np.arange(n, 0, -1, dtype=np.uint8).reshape(n, 1)
-    )
-    marks *= weights
-    return np.subtract(n, np.maximum.reduce(marks, axis=1), dtype=np.intp)
+    kind = np.min_scalar_type(n)
+    weights = scratch.made("weights", (n,), lambda: np.arange(n, 0, -1, dtype=kind).reshape(n, 1))
+    out = marks if kind == marks.dtype else scratch.empty("weighed marks", marks.shape, kind)
+    np.multiply(marks, weights, out=out)
+    return np.subtract(n, np.maximum.reduce(out, axis=1), dtype=np.intp)
 
 
 def values(

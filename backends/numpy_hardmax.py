@@ -25,11 +25,13 @@ from .blocks import (
 )
 from .lowering import FORMATS, Format
 from .numpy_chunks import chunk_for, first_by_chunks
-from .numpy_first import MARKED, NARROW, first_of, values
+from .numpy_first import NARROW, first_of, values
 from .numpy_max import stored_as, viewed
 
 Array = Any
 
+UNIT_ROW = 128
+"""Elements of a row up to which rows of the identity matrix are copied: it has to fit the cache."""
 SLAB_BYTES = 2**25
 """Bytes that are looked at in chunks at a time: the maxima of the chunks need room beside them."""
 SLAB_WIDTH = 1024
@@ -51,7 +53,7 @@ def hardmax_step(
     if size <= SMALL:
         return _small_step(dtype, shape, axis)
     is_computed = len(shapes) > 1 or dtype.bits == 16
-    is_short = inner == 1 and n <= MARKED
+    is_short = inner == 1 and n <= UNIT_ROW
     uses_buffers = is_computed or is_short or inner >= NARROW
     threads = threads_for(size, dtype.itemsize, threads, is_one_pass=not uses_buffers)
     by_parts = _ByParts(shape, axis, FORMATS[dtype], given, threads)
@@ -145,7 +147,7 @@ def _places(shape: tuple[int, ...], steps: Sequence[int]) -> Array:
 def _small_step(dtype: DType, shape: tuple[int, ...], axis: int) -> Callable[..., Array]:
     given, stored, form = numpy_dtype(dtype), stored_as(dtype), FORMATS[dtype]
     n = shape[axis]
-    is_row = axis == len(shape) - 1 and n <= MARKED and dtype is not DType.BFLOAT16
+    is_row = axis == len(shape) - 1 and n <= UNIT_ROW and dtype is not DType.BFLOAT16
     unit_rows = np.eye(n if is_row else 0, dtype=given)
     positions = np.arange(n).reshape([n if i == axis else 1 for i in range(len(shape))])
 

@@ -17,6 +17,7 @@ from maxhard.backends.blocks import SMALL, Scratch, blocks, run
 from maxhard.backends.numpy import NumPyBackend
 from maxhard.backends.numpy_chunks import CHUNK, CHUNK_OF_ROW
 from maxhard.backends.numpy_first import MARKED, NARROW, SHORT_BYTES
+from maxhard.backends.numpy_hardmax import UNIT_ROW
 
 Shape = tuple[int, ...]
 BLOCK = 2**12
@@ -24,7 +25,7 @@ BLOCK = 2**12
 MORE_KINDS = (*KINDS, "all equal", "no positive", "negative")
 BACKENDS = [pytest.param(NumPyBackend(threads), id=f"{threads} threads") for threads in (1, 3)]
 
-ROWS = [SHORT_BYTES // size + i for size in (8, 4, 2) for i in (-1, 0)] + [MARKED, MARKED + 1]
+ROWS = [SHORT_BYTES // size + i for size in (8, 4, 2) for i in (-1, 0)] + [UNIT_ROW, UNIT_ROW + 1]
 
 MAX_SHAPES: list[tuple[Shape, ...]] = [
     *[((n,), (n,)) for n in (SMALL - 1, SMALL, SMALL + 1)],
@@ -42,7 +43,7 @@ HARDMAX_CASES: list[tuple[Shape, int]] = [
     ((5, BLOCK + 3), 1),
     *[((2, 70, n), 1) for n in (NARROW - 1, NARROW, NARROW + 1)],
     ((70, BLOCK + 3), 0),
-    *[((n, NARROW), 0) for n in (1, CHUNK + 1, MARKED - 1, MARKED, MARKED + 1, 300)],
+    *[((n, NARROW), 0) for n in (1, CHUNK + 1, 255, 256, MARKED, MARKED + 1)],
     *[((n, 3), 0) for n in (*ROWS, BLOCK + 1)],
     *[((1500, n, 3), 1) for n in (2, 17)],
     *[((50, n, 3), 1) for n in ROWS],
