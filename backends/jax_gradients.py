@@ -13,10 +13,13 @@ import jax.numpy as jnp
 
 from ..graph.dtypes import DType
 from ..graph.surrogates import Surrogate
-from .lowering import MANY
 
 Array = Any
 Kernel = Callable[..., Array]
+
+MANY = 32
+"""Above so many operands, those of one shape are stacked: XLA takes a minute to compile the shares
+of 128 operands one by one."""
 
 
 def shared(max_: Kernel, key: Kernel, scope: Callable[[], Any]) -> Kernel:
@@ -31,8 +34,10 @@ def shared(max_: Kernel, key: Kernel, scope: Callable[[], Any]) -> Kernel:
     def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
         with scope():
             result = differentiable(*primals)
-            best = key(result)
-            wins = [key(stack) == best for stack in _stacks(primals, result.ndim)]
+            keys = [key(stack) for stack in _stacks(primals, result.ndim)]
+            # Not key(result): XLA would work out the result anew for the share of each operand.
+            best = reduce(jnp.maximum, [stack.max(0) for stack in keys])
+            wins = [stack == best for stack in keys]
             wide = _wide(result.dtype)  # 16 bits do not count far
             ties = reduce(add, [win.sum(0, dtype=wide) for win in wins])
             share = jax.lax.reciprocal(ties).astype(result.dtype)
@@ -46,7 +51,7 @@ def shared(max_: Kernel, key: Kernel, scope: Callable[[], Any]) -> Kernel:
 
 
 def _stacks(arrays: Sequence[Array], rank: int) -> list[Array]:
-    """Each array with an axis in front; of many, those of one shape together, as in the kernel."""
+    """Each array with an axis in front; of many, those of one shape together."""
     stacks: dict[Any, list[Array]] = {}
     for i, array in enumerate(arrays):
         aligned = array.reshape((1,) * (rank - array.ndim) + array.shape)

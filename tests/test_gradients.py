@@ -81,6 +81,14 @@ def test_more_ties_than_bfloat16_counts() -> None:
     assert_same(share, np.array([1 / 300], numpy_dtype("bfloat16")))
 
 
+def test_the_derivative_of_many_operands_stays_small() -> None:
+    def size(count: int) -> int:
+        gradient = jax.jit(jax.grad(lambda operands: mh.maximum(*operands).sum()))
+        return len(gradient.lower([jnp.ones(3)] * count).compile().as_text())
+
+    assert size(96) < 3 * size(48)  # it grew with the square, up to a minute of compilation
+
+
 def test_the_shares_of_every_element_add_up_to_one() -> None:
     bits = [patterns("float32", (4, 5), kind) for kind in ("ties", "specials")]
     arrays = [LIBRARY.array(to_array("float32", x)) for x in (*bits, bits[0])]
